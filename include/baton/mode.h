@@ -1,0 +1,42 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "baton/export.h"
+
+namespace baton {
+
+// How a lock is held. The intent modes (IS, IX) announce locks on something below the name; SIX is
+// S and IX together; U reads now, may become X later, and tolerates readers until it does.
+enum class Mode : std::uint8_t { IS, IX, S, U, SIX, X };
+
+inline constexpr std::array<Mode, 6> kAllModes = {Mode::IS, Mode::IX,  Mode::S,
+                                                  Mode::U,  Mode::SIX, Mode::X};
+inline constexpr Mode kIntent = Mode::IX;
+inline constexpr Mode kShared = Mode::S;
+inline constexpr Mode kUpdate = Mode::U;
+inline constexpr Mode kExclusive = Mode::X;
+
+// May `asked` be granted beside `held`? Not symmetric in theory, symmetric in this matrix.
+[[nodiscard]] BATON_EXPORT bool compatible(Mode held, Mode asked);
+
+// Does holding `held` include everything that holding `asked` would give?
+[[nodiscard]] BATON_EXPORT bool covers(Mode held, Mode asked);
+
+// The weakest mode that covers both: supremum(S, IX) is SIX.
+[[nodiscard]] BATON_EXPORT Mode supremum(Mode a, Mode b);
+
+// The mode that a lock on a child asks of each of its ancestors.
+[[nodiscard]] BATON_EXPORT Mode ancestor_mode(Mode child);
+
+// "IS", "IX", …; and the words people use: "exclusive", "shared", "update", "intent".
+[[nodiscard]] BATON_EXPORT std::string_view short_name(Mode mode);
+[[nodiscard]] BATON_EXPORT std::string_view long_name(Mode mode);
+
+// Takes either spelling in any case; nothing for anything else.
+[[nodiscard]] BATON_EXPORT std::optional<Mode> parse_mode(std::string_view text);
+
+}  // namespace baton

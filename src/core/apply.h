@@ -1,0 +1,28 @@
+#pragma once
+
+// The semantics of Baton. Pure: no I/O, no threads, no clock. Every store either runs this code or
+// is shown by the conformance suite to answer as it does, request by request.
+
+#include "core/lock_table.h"
+
+namespace baton::core {
+
+// Answers one request at `now` and leaves the table as that answer says. `now` never goes back for
+// one table.
+Reply apply(LockTable& table, const Request& request, StoreTime now, Effects& effects);
+
+// The first broken rule of a request in words, or nothing. apply() checks it first; stores that do
+// not run apply() call it before they send.
+std::optional<std::string> broken_rule(const Request& request);
+
+// A name as `get` and `find` show it.
+LockInfo describe(const std::string& key, const NameState& state, StoreTime now,
+                  std::size_t max_waiters);
+
+// Whether a described name answers a query (all but paging).
+bool matches(const Query& query, const LockInfo& info);
+
+// Every key that can match starts with this. Not every key that does, matches: `matches` decides.
+std::string key_prefix(const Query& query);
+
+}  // namespace baton::core

@@ -1,0 +1,245 @@
+#include "baton/name.h"
+
+#include <cstdint>
+#include <optional>
+
+namespace baton {
+namespace {
+
+Error bad_name(std::string message) {
+  return {.code = Code::bad_name, .message = "bad name: " + std::move(message)};
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+std::optional<std::string> unescape(std::string_view part) {
+  std::string out;
+  out.reserve(part.size());
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if (part[i] != '%') {
+      out += part[i];
+      continue;
+    }
+    if (i + 2 >= part.size()) return std::nullopt;
+    const int high = hex_digit(part[i + 1]);
+    const int low = hex_digit(part[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Result<std::vector<std::string>> unescape_all(const std::vector<std::string_view>& parts,
+                                              std::size_t from) {
+  std::vector<std::string> out;
+  for (std::size_t i = from; i < parts.size(); ++i) {
+    auto part = unescape(parts[i]);
+    if (!part) return bad_name("'%' must be followed by two hexadecimal digits");
+    out.push_back(std::move(*part));
+  }
+  return out;
+}
+
+// Decodes one UTF-8 sequence at `i` and moves past it; nothing for an ill-formed one (overlong,
+// surrogate, beyond U+10FFFF, cut short).
+std::optional<std::uint32_t> next_code_point(std::string_view text, std::size_t& i) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned char first = byte(i);
+  std::size_t length = 0;
+  std::uint32_t point = 0;
+  std::uint32_t smallest = 0;
+  if (first < 0x80) {
+    ++i;
+    return first;
+  }
+  if (first >= 0xC2 && first <= 0xDF) {
+    length = 2, point = first & 0x1FU, smallest = 0x80;
+  } else if (first >= 0xE0 && first <= 0xEF) {
+    length = 3, point = first & 0x0FU, smallest = 0x800;
+  } else if (first >= 0xF0 && first <= 0xF4) {
+    length = 4, point = first & 0x07U, smallest = 0x10000;
+  } else {
+    return std::nullopt;
+  }
+  if (i + length > text.size()) return std::nullopt;
+  for (std::size_t k = 1; k < length; ++k) {
+    if ((byte(i + k) & 0xC0U) != 0x80) return std::nullopt;
+    point = point << 6 | (byte(i + k) & 0x3FU);
+  }
+  if (point < smallest || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) {
+    return std::nullopt;
+  }
+  i += length;
+  return point;
+}
+
+bool is_control(std::uint32_t point) { return point < 0x20 || (point >= 0x7F && point <= 0x9F); }
+
+Result<void> check_part(std::string_view part, std::string_view what) {
+  if (part.empty()) return bad_name(std::string(what) + " is empty");
+  for (std::size_t i = 0; i < part.size();) {
+    const auto point = next_code_point(part, i);
+    if (!point) return bad_name(std::string(what) + " is not valid UTF-8");
+    if (is_control(*point)) return bad_name(std::string(what) + " has a control character");
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_valid_utf8_text(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto point = next_code_point(text, i);
+    if (!point || *point == 0) return false;
+  }
+  return true;
+}
+
+std::string escape_part(std::string_view part) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(part.size());
+  for (const char c : part) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == ':' || c == '%' || c == '*' || byte < 0x20 || byte == 0x7F) {
+      out += '%';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+Result<void> validate(const LockName& name) {
+  if (auto ok = check_part(name.region, "the region"); !ok) return ok;
+  if (auto ok = check_part(name.subject, "the subject"); !ok) return ok;
+  if (auto ok = check_part(name.predicate, "the predicate"); !ok) return ok;
+  std::size_t bytes = name.region.size() + name.subject.size() + name.predicate.size() + 2;
+  for (const auto& resource : name.resources) {
+    if (auto ok = check_part(resource, "a resource"); !ok) return ok;
+    bytes += 1 + resource.size();
+  }
+  if (bytes > kMaxNameBytes) {
+    return bad_name(std::to_string(bytes) + " bytes, at most " + std::to_string(kMaxNameBytes) +
+                    " are allowed");
+  }
+  return {};
+}
+
+std::string print(const LockName& name, Mode mode) {
+  std::string out = "lock";
+  if (name.region != kDefaultRegion) out += "@" + escape_part(name.region);
+  out += ":";
+  out += long_name(mode);
+  out += ":" + escape_part(name.subject) + ":" + escape_part(name.predicate);
+  for (const auto& resource : name.resources) out += ":" + escape_part(resource);
+  return out;
+}
+
+Result<std::pair<LockName, Mode>> parse_lock_text(std::string_view text) {
+  if (!text.starts_with("lock:") && !text.starts_with("lock@")) {
+    return bad_name("the text form starts with 'lock:' or 'lock@'");
+  }
+  const auto parts = split(text, ':');
+  if (parts.size() < 4) return bad_name("the text form is lock:{mode}:{subject}:{predicate}[:…]");
+  const auto mode = parse_mode(parts[1]);
+  if (!mode) return bad_name("unknown mode '" + std::string(parts[1]) + "'");
+  LockName name;
+  if (parts[0].size() > 4) {
+    auto region = unescape(parts[0].substr(5));
+    if (!region) return bad_name("'%' must be followed by two hexadecimal digits");
+    name.region = std::move(*region);
+  }
+  auto rest = unescape_all(parts, 2);
+  if (!rest) return rest.error();
+  name.subject = std::move((*rest)[0]);
+  name.predicate = std::move((*rest)[1]);
+  name.resources.assign(std::make_move_iterator(rest->begin() + 2),
+                        std::make_move_iterator(rest->end()));
+  if (auto ok = validate(name); !ok) return ok.error();
+  return std::pair{std::move(name), *mode};
+}
+
+Result<LockName> parse_path(std::string_view text) {
+  auto parts = unescape_all(split(text, '/'), 0);
+  if (!parts) return parts.error();
+  LockName name;
+  name.subject = std::move(parts->front());
+  name.resources.assign(std::make_move_iterator(parts->begin() + 1),
+                        std::make_move_iterator(parts->end()));
+  if (auto ok = validate(name); !ok) return ok.error();
+  return name;
+}
+
+std::string print_path(const LockName& name) {
+  const auto part = [](std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+      if (c == '/') {
+        out += "%2F";
+      } else if (c == '%') {
+        out += "%25";
+      } else {
+        out += c;
+      }
+    }
+    return out;
+  };
+  std::string out = part(name.subject);
+  for (const auto& resource : name.resources) out += "/" + part(resource);
+  return out;
+}
+
+std::string key_of(const LockName& name, bool predicate_scoped) {
+  std::string key = escape_part(name.region);
+  key += ':';
+  key += escape_part(name.subject);
+  for (const auto& resource : name.resources) {
+    key += ':';
+    key += escape_part(resource);
+  }
+  if (predicate_scoped) key += "::" + escape_part(name.predicate);
+  return key;
+}
+
+Result<LockName> parse_key(std::string_view key) {
+  LockName name;
+  name.predicate.clear();
+  if (const auto scoped = key.find("::"); scoped != std::string_view::npos) {
+    auto predicate = unescape(key.substr(scoped + 2));
+    if (!predicate || predicate->empty()) return bad_name("a key with a broken predicate");
+    name.predicate = std::move(*predicate);
+    key = key.substr(0, scoped);
+  }
+  auto parts = unescape_all(split(key, ':'), 0);
+  if (!parts) return parts.error();
+  if (parts->size() < 2) return bad_name("a key is region:subject[:…]");
+  for (const auto& part : *parts) {
+    if (part.empty()) return bad_name("a key with an empty part");
+  }
+  name.region = std::move((*parts)[0]);
+  name.subject = std::move((*parts)[1]);
+  name.resources.assign(std::make_move_iterator(parts->begin() + 2),
+                        std::make_move_iterator(parts->end()));
+  return name;
+}
+
+}  // namespace baton

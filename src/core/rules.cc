@@ -1,0 +1,90 @@
+
+#include "baton/name.h"
+#include "core/apply.h"
+
+namespace baton::core {
+namespace {
+
+using Rule = std::optional<std::string>;
+
+Rule broken_ask(const Request& request) {
+  if (request.asks.empty()) return "a request names at least one lock";
+  if (request.asks.size() > kMaxSet) {
+    return "a request names at most " + std::to_string(kMaxSet) + " locks";
+  }
+  for (std::size_t i = 0; i < request.asks.size(); ++i) {
+    const std::string& key = request.asks[i].key;
+    // Escapes can make three bytes of one.
+    if (key.empty() || key.size() > 3 * kMaxNameBytes || !is_valid_utf8_text(key)) {
+      return "a key is empty, too long or not text";
+    }
+    if (static_cast<std::size_t>(request.asks[i].mode) >= kAllModes.size()) return "unknown mode";
+    for (std::size_t j = 0; j < i; ++j) {
+      if (request.asks[j].key == key) return "a request names each lock once";
+    }
+  }
+  return std::nullopt;
+}
+
+Rule broken_text(const Request& request) {
+  for (const auto* text :
+       {&request.predicate, &request.owner, &request.channel, &request.to, &request.reason}) {
+    if (text->size() > kMaxTextBytes || !is_valid_utf8_text(*text)) {
+      return "owner, channel, predicate, target and reason are text of at most " +
+             std::to_string(kMaxTextBytes) + " bytes";
+    }
+  }
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : request.metadata) {
+    bytes += name.size() + value.size();
+    if (!is_valid_utf8_text(name) || !is_valid_utf8_text(value)) return "metadata is not text";
+  }
+  if (bytes > kMaxMetadataBytes) {
+    return "metadata has at most " + std::to_string(kMaxMetadataBytes) + " bytes";
+  }
+  return std::nullopt;
+}
+
+Rule broken_note(const Request& request) {
+  const auto& change = request.change;
+  if (change.text) {
+    const bool reserved = request.asks[0].key.starts_with(std::string(kReservedRegion) + ":");
+    const std::size_t limit = reserved ? kMaxReservedNoteBytes : kMaxNoteBytes;
+    if (change.text->size() > limit) return "a note has at most " + std::to_string(limit) + " bytes";
+    if (!is_valid_utf8_text(*change.text)) return "a note is UTF-8 text";
+  }
+  if (change.ordinal && *change.ordinal < 0) return "an ordinal is not negative";
+  if (request.if_ordinal_below && *request.if_ordinal_below < 0) return "an ordinal is not negative";
+  return std::nullopt;
+}
+
+bool outside(Millis value, Millis most) { return value < Millis{0} || value > most; }
+
+Rule broken_time(const Request& request) {
+  if (request.verb == Verb::acquire && (request.ttl <= Millis{0} || request.ttl > kMaxTtl)) {
+    return "a TTL is above zero and at most 24 h";
+  }
+  if (outside(request.ticket, kMaxWait) || outside(request.handoff, kMaxWait) ||
+      outside(request.tombstone, kMaxWait) || outside(request.at_least_for, kMaxTtl)) {
+    return "a time span is from zero to 24 h";
+  }
+  if (request.verb == Verb::acquire && request.ticket > Millis{0} && request.handoff <= Millis{0}) {
+    return "a request that may wait says how long a hand-off may take";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Rule broken_rule(const Request& request) {
+  if (auto rule = broken_ask(request)) return rule;
+  const bool nameless = request.verb == Verb::get || request.verb == Verb::break_;
+  if (request.grant.empty() && !nameless) return "a request names its grant";
+  if (nameless && request.asks.size() != 1) return "get and break take one lock";
+  if (!request.to.empty() && request.asks.size() != 1) return "a transfer takes one lock";
+  if (auto rule = broken_text(request)) return rule;
+  if (auto rule = broken_note(request)) return rule;
+  return broken_time(request);
+}
+
+}  // namespace baton::core
