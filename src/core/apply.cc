@@ -508,6 +508,17 @@ Reply apply(LockTable& table, const Request& request, StoreTime now, Effects& ef
   return dispatch(step);
 }
 
+bool forgettable(const NameState& state, StoreTime now) {
+  const auto over = [&](StoreTime end) { return end <= now; };
+  return state.note == Note{} &&
+         std::all_of(state.holders.begin(), state.holders.end(),
+                     [&](const Holder& h) { return over(h.expires); }) &&
+         std::all_of(state.waiters.begin(), state.waiters.end(),
+                     [&](const Waiter& w) { return over(w.stale); }) &&
+         std::all_of(state.tombstones.begin(), state.tombstones.end(),
+                     [&](const Tombstone& t) { return over(t.until); });
+}
+
 LockInfo describe(const std::string& key, const NameState& state, StoreTime now,
                   std::size_t max_waiters) {
   LockInfo info;

@@ -15,6 +15,9 @@ Reply apply(LockTable& table, const Request& request, StoreTime now, Effects& ef
 // not run apply() call it before they send.
 std::optional<std::string> broken_rule(const Request& request);
 
+// Nothing that is still alive and no note: the store may drop the name.
+bool forgettable(const NameState& state, StoreTime now);
+
 // A name as `get` and `find` show it.
 LockInfo describe(const std::string& key, const NameState& state, StoreTime now,
                   std::size_t max_waiters);

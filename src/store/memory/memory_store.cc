@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "core/apply.h"
-#include "core/settle.h"
 #include "store/common/subscribers.h"
 
 namespace baton::store {
@@ -80,11 +79,8 @@ class MemoryStore final : public LockStore {
     }
     if (table_.names.size() < sweep_at_) return;
     const StoreTime now = now_();
-    std::erase_if(table_.names, [&](auto& entry) {
-      Effects none;
-      core::settle(table_, entry.second, now, none);
-      return entry.second.empty();
-    });
+    std::erase_if(table_.names,
+                  [&](const auto& entry) { return core::forgettable(entry.second, now); });
     sweep_at_ = std::max<std::size_t>(1024, table_.names.size() * 2);
   }
 
