@@ -1,0 +1,321 @@
+// Random request sequences over a few names: the store under test must answer as the core does. A
+// failing seed is printed with the shortest sequence that still fails.
+// BATON_MODEL_SEED=n runs that one; BATON_MODEL_SEQUENCES=n runs so many.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "core/apply.h"
+#include "harness.h"
+
+namespace baton::test {
+namespace {
+
+struct Step {
+  Millis advance{0};
+  std::vector<Request> batch;
+};
+
+const std::vector<std::string> kKeys = {"DEFAULT:a", "DEFAULT:b", "DEFAULT:c:1"};
+
+// Draws sequences in which most grants live as real ones do (asked for, claimed, renewed,
+// converted, released under one set of names) and some break every habit.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {
+    for (auto& slot : slots_) renew_slot(slot);
+  }
+
+  std::vector<Step> sequence() {
+    std::vector<Step> steps(10 + below(40));
+    for (Step& step : steps) {
+      step.advance = pick_advance();
+      const std::size_t size = below(4) == 0 ? 2 + below(3) : 1;
+      for (std::size_t i = 0; i < size; ++i) step.batch.push_back(request());
+    }
+    return steps;
+  }
+
+ private:
+  struct Slot {
+    std::uint64_t number = 0;
+    std::vector<Ask> asks;
+    Millis ttl{0};
+  };
+
+  std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+  bool one_in(std::uint64_t n) { return below(n) == 0; }
+
+  Mode pick_mode() {
+    static constexpr Mode kLikely[] = {Mode::X, Mode::X, Mode::X,  Mode::S,   Mode::S,
+                                       Mode::U, Mode::IX, Mode::IS, Mode::SIX};
+    return kLikely[below(std::size(kLikely))];
+  }
+
+  Millis pick_advance() {
+    static constexpr int kLikely[] = {0, 0, 0, 1, 100, 999, 1000, 1001, 2500, 5000, 10000};
+    return Millis(kLikely[below(std::size(kLikely))]);
+  }
+
+  std::vector<Ask> pick_asks() {
+    std::vector<std::string> keys = kKeys;
+    std::shuffle(keys.begin(), keys.end(), random_);
+    keys.resize(one_in(4) ? 2 + below(2) : 1);
+    std::vector<Ask> asks;
+    for (auto& key : keys) asks.push_back({key, pick_mode()});
+    return asks;
+  }
+
+  void renew_slot(Slot& slot) {
+    slot.number = ++last_grant_;
+    slot.asks = pick_asks();
+    slot.ttl = Millis(one_in(3) ? 2'000 : 10'000);
+  }
+
+  NoteChange pick_change(std::uint64_t odds) {
+    NoteChange change;
+    if (one_in(odds)) change.ordinal = static_cast<std::int64_t>(below(4));
+    if (one_in(odds)) change.text = "note " + std::to_string(below(100));
+    return change;
+  }
+
+  Request request() {
+    Slot& slot = slots_[below(slots_.size())];
+    if (one_in(8)) renew_slot(slot);
+    Request request = acquire(slot.number, slot.asks);
+    request.ttl = slot.ttl;
+    request.owner = "node-" + std::to_string(slot.number % 3);
+    if (one_in(12)) request.asks = pick_asks();
+    const auto dice = below(100);
+    if (dice < 38) return finish_acquire(std::move(request));
+    if (dice < 54) return finish_claim(request);
+    if (dice < 64) {
+      Request renew = same_asks(Verb::renew, request);
+      renew.change = pick_change(8);
+      return renew;
+    }
+    if (dice < 74) {
+      Request convert = same_asks(Verb::convert, request);
+      for (Ask& ask : convert.asks) ask.mode = pick_mode();
+      if (!one_in(3)) convert.ticket = kTicket;
+      return convert;
+    }
+    if (dice < 87) return finish_release(request);
+    return finish_rest(request, dice);
+  }
+
+  Request finish_acquire(Request request) {
+    if (!one_in(3)) request.ticket = Millis(one_in(3) ? 1'000 : 5'000);
+    if (one_in(8)) request.at_least_for = Millis(3'000);
+    if (one_in(6)) request.if_ordinal_below = static_cast<std::int64_t>(below(4));
+    request.change = pick_change(6);
+    if (one_in(4)) request.metadata = {{"purpose", "a \"quoted\" purpose"}, {"n", "1"}};
+    if (one_in(50)) request.schema_version = 1;
+    return request;
+  }
+
+  Request finish_claim(const Request& request) {
+    Request claim = same_asks(Verb::claim, request);
+    if (one_in(2)) claim.ticket = kTicket;
+    return claim;
+  }
+
+  Request finish_release(const Request& request) {
+    Request release = same_asks(Verb::release, request);
+    release.change = pick_change(6);
+    if (one_in(5) && release.asks.size() == 1) release.to = "node-" + std::to_string(below(3));
+    return release;
+  }
+
+  Request finish_rest(const Request& request, std::uint64_t dice) {
+    if (dice < 93) {
+      Request cancel = same_asks(Verb::cancel, request);
+      if (one_in(2)) cancel.tombstone = Millis(2'000);
+      cancel.converting = one_in(3);
+      return cancel;
+    }
+    Request look = same_asks(dice < 96 ? Verb::break_ : Verb::get, request);
+    look.asks.resize(1);
+    if (look.verb == Verb::break_) {
+      if (one_in(2)) look.grant = {};
+      look.immediately = one_in(2);
+      look.reason = "because";
+    }
+    return look;
+  }
+
+  std::mt19937_64 random_;
+  std::array<Slot, 5> slots_;
+  std::uint64_t last_grant_ = 0;
+};
+
+// Compares replies up to the values of tokens, which only have to be in step: one of ours for one
+// of the core's, and growing for each name.
+class Comparison {
+ public:
+  std::string problem;
+
+  bool same(const Request& request, const Reply& expected, const Reply& actual) {
+    const auto differ = [&](const std::string& what) {
+      problem = what + "\n    request:  " + describe(request) +
+                "\n    core:     " + describe(expected) + "\n    store:    " + describe(actual);
+      return false;
+    };
+    if (expected.outcome != actual.outcome) return differ("outcome");
+    if (expected.tokens.size() != actual.tokens.size()) return differ("number of tokens");
+    for (std::size_t i = 0; i < expected.tokens.size(); ++i) {
+      if (!in_step(expected.tokens[i], actual.tokens[i])) return differ("token");
+      Token& last = last_[request.asks[i].key];
+      if (actual.tokens[i] < last) return differ("token went back");
+      last = actual.tokens[i];
+    }
+    if (expected.note != actual.note) return differ("note");
+    if (expected.retry_after != actual.retry_after) return differ("retry_after");
+    if (!same_holders(expected.holders, actual.holders)) return differ("holders");
+    if (expected.info.has_value() != actual.info.has_value()) return differ("info");
+    if (expected.info && !same(*expected.info, *actual.info)) return differ("info");
+    return true;
+  }
+
+  bool same(const LockInfo& expected, const LockInfo& actual) {
+    if (expected.key != actual.key || expected.waiting != actual.waiting ||
+        expected.note != actual.note || !same_holders(expected.holders, actual.holders) ||
+        expected.waiters.size() != actual.waiters.size()) {
+      return false;
+    }
+    for (std::size_t i = 0; i < expected.waiters.size(); ++i) {
+      const WaiterInfo& a = expected.waiters[i];
+      const WaiterInfo& b = actual.waiters[i];
+      if (a.grant != b.grant || a.mode != b.mode || a.predicate != b.predicate ||
+          a.owner != b.owner || a.converting != b.converting) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  bool in_step(Token expected, Token actual) {
+    const auto [it, is_new] = tokens_.emplace(expected, actual);
+    return it->second == actual && (!is_new || seen_.insert(actual).second);
+  }
+
+  bool same_holders(std::vector<HolderInfo> expected, std::vector<HolderInfo> actual) {
+    if (expected.size() != actual.size()) return false;
+    // One grant may stand here once for each name of a set, so the token orders it.
+    const auto by_grant = [](const HolderInfo& a, const HolderInfo& b) {
+      return std::tie(a.grant, a.token) < std::tie(b.grant, b.token);
+    };
+    std::sort(expected.begin(), expected.end(), by_grant);
+    std::sort(actual.begin(), actual.end(), by_grant);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const HolderInfo& a = expected[i];
+      const HolderInfo& b = actual[i];
+      if (a.grant != b.grant || a.mode != b.mode || a.predicate != b.predicate ||
+          a.owner != b.owner || a.metadata != b.metadata || a.ttl != b.ttl ||
+          a.held_for != b.held_for || a.expires_in != b.expires_in || a.claimed != b.claimed ||
+          a.released != b.released || a.revoked != b.revoked || a.reason != b.reason ||
+          !in_step(a.token, b.token)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  std::map<Token, Token> tokens_;
+  std::set<Token> seen_;
+  std::map<std::string, Token> last_;
+};
+
+// What the store shows of all names must be what the core would show.
+std::string compare_find(LockStore& store, const core::LockTable& table, core::StoreTime now,
+                         Comparison& comparison) {
+  Query query;
+  query.idle = true;
+  query.max_waiters = 100;
+  auto page = store.find(query, soon());
+  if (!page) return "find: " + page.error().message;
+  std::map<std::string, LockInfo> expected;
+  for (const auto& [key, state] : table.names) {
+    LockInfo info = core::describe(key, state, now, 100);
+    if (core::matches(query, info)) expected.emplace(key, std::move(info));
+  }
+  if (page->items.size() != expected.size()) {
+    return "find shows " + std::to_string(page->items.size()) + " names, the core " +
+           std::to_string(expected.size());
+  }
+  for (const LockInfo& info : page->items) {
+    if (!expected.contains(info.key) || !comparison.same(expected[info.key], info)) {
+      return "find differs at " + info.key;
+    }
+  }
+  return {};
+}
+
+// The first difference in words, or nothing.
+std::string run(const std::vector<Step>& steps) {
+  auto time = std::make_shared<ManualTime>();
+  const auto store = factory().fresh(time);
+  core::LockTable table;
+  core::Effects effects;
+  Comparison comparison;
+  for (const Step& step : steps) {
+    time->advance(step.advance);
+    const auto replies = store->apply(step.batch, soon());
+    if (!replies) return "apply failed: " + replies.error().message;
+    if (replies->size() != step.batch.size()) return "a reply for each request, please";
+    for (std::size_t i = 0; i < step.batch.size(); ++i) {
+      const Reply expected = core::apply(table, step.batch[i], time->now(), effects);
+      if (!comparison.same(step.batch[i], expected, (*replies)[i])) return comparison.problem;
+    }
+  }
+  return compare_find(*store, table, time->now(), comparison);
+}
+
+std::vector<Step> shrink(std::vector<Step> steps) {
+  int tries = 400;
+  for (bool smaller = true; smaller && tries > 0;) {
+    smaller = false;
+    for (std::size_t i = steps.size(); i-- > 0 && tries > 0; --tries) {
+      std::vector<Step> fewer = steps;
+      const Millis advance = fewer[i].advance;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (i < fewer.size()) fewer[i].advance += advance;
+      if (!run(fewer).empty()) steps = std::move(fewer), smaller = true;
+    }
+  }
+  return steps;
+}
+
+std::string print(const std::vector<Step>& steps) {
+  std::ostringstream out;
+  for (const Step& step : steps) {
+    out << "  +" << step.advance.count() << " ms\n";
+    for (const Request& request : step.batch) out << "    " << describe(request) << '\n';
+  }
+  return out.str();
+}
+
+TEST(Model, the_store_answers_as_the_core_does) {
+  const char* one = std::getenv("BATON_MODEL_SEED");
+  const char* many = std::getenv("BATON_MODEL_SEQUENCES");
+  const std::uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
+  const auto count = one != nullptr    ? 1
+                     : many != nullptr ? std::atoi(many)
+                                       : factory().model_sequences();
+  for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(count); ++seed) {
+    const auto steps = Generator(seed).sequence();
+    if (run(steps).empty()) continue;
+    const auto fewer = shrink(steps);
+    FAIL() << "seed " << seed << ": " << run(fewer) << "\n" << print(fewer);
+  }
+  RecordProperty("sequences", count);
+}
+
+}  // namespace
+}  // namespace baton::test
