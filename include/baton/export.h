@@ -1,4 +1,5 @@
 #pragma once
 
-// Marks what the shared libraries export; everything else is hidden.
+// Everything in the library is hidden unless it is marked: what a program may link against is
+// exactly what these headers declare.
 #define BATON_EXPORT __attribute__((visibility("default")))

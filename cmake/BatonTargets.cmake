@@ -1,0 +1,185 @@
+# How every target of the tree is made.
+#
+#   baton_component(NAME SOURCES file... [DEPENDS component...] [OPTIONAL_DEPENDS component...]
+#                   [PRIVATE_LIBS target...])
+#       The installed library baton_NAME, also known as baton::NAME. OPTIONAL_DEPENDS are linked if
+#       they are part of this build, and then the sources see BATON_HAS_<COMPONENT> defined to 1.
+#       PRIVATE_LIBS are third-party targets; the package finds them again for its users.
+#   baton_program(NAME SOURCES file... [LIBS target...] [INSTALL])
+#   baton_test(NAME SOURCES file... [LIBS target...] [ENV VAR=value...] [LABELS label...]
+#              [TIMEOUT seconds] [SERIAL])
+#       A GoogleTest executable, one ctest test of the same name. The target tests_<label> builds
+#       all tests of a label. SERIAL keeps other tests from running beside it.
+#   baton_bench(NAME SOURCES file... [LIBS target...])     the program bench_NAME
+#   baton_fuzz(NAME SOURCES file... [LIBS target...])      the program fuzz_NAME
+
+include_guard(GLOBAL)
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(BATON_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
+configure_file("${CMAKE_CURRENT_LIST_DIR}/version.h.in"
+               "${BATON_GENERATED_DIR}/include/baton/version.h" @ONLY)
+
+if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(BATON_CCACHE ccache)
+  mark_as_advanced(BATON_CCACHE)
+  if(BATON_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${BATON_CCACHE}")
+  endif()
+endif()
+
+# These exist even if no test carries the label yet, so that a script can always build them.
+foreach(label IN ITEMS unit conformance)
+  if(BATON_BUILD_TESTS)
+    add_custom_target(tests_${label})
+  endif()
+endforeach()
+
+function(baton_add_folders)
+  foreach(folder IN LISTS ARGV)
+    if(EXISTS "${PROJECT_SOURCE_DIR}/${folder}/CMakeLists.txt")
+      add_subdirectory("${PROJECT_SOURCE_DIR}/${folder}" "${PROJECT_BINARY_DIR}/${folder}")
+    endif()
+  endforeach()
+endfunction()
+
+macro(_baton_reject_unknown_arguments function name)
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${function}(${name}): unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_SOURCES)
+    message(FATAL_ERROR "${function}(${name}): no SOURCES")
+  endif()
+endmacro()
+
+# Language, warnings, sanitizers and the private include path of our own code.
+function(baton_target_defaults target)
+  set_target_properties(${target} PROPERTIES
+    CXX_EXTENSIONS OFF
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    POSITION_INDEPENDENT_CODE ON)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target} PRIVATE
+    "${PROJECT_SOURCE_DIR}/include" "${BATON_GENERATED_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+
+  # Missing field initialisers are how options with designated initialisers are meant to be written.
+  target_compile_options(${target} PRIVATE
+    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wundef
+    -Wno-missing-field-initializers -Wno-overlength-strings)
+  if(BATON_WERROR)
+    target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ 12 reports std::string's own code here (GCC bug 105651).
+    target_compile_options(${target} PRIVATE -Wno-restrict)
+  endif()
+
+  if(BATON_SANITIZE)
+    set(flags -fsanitize=${BATON_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE ${flags})
+    target_link_options(${target} PRIVATE ${flags})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # Instrumented code confuses g++'s flow analysis; the other presets keep this warning.
+      target_compile_options(${target} PRIVATE -Wno-maybe-uninitialized)
+    endif()
+  endif()
+  if(BATON_BUILD_FUZZ)
+    # The fuzzer is guided by coverage of the code under test, not only of its own entry point.
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
+endfunction()
+
+function(baton_component NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;OPTIONAL_DEPENDS;PRIVATE_LIBS")
+  _baton_reject_unknown_arguments(baton_component ${NAME})
+  set(target baton_${NAME})
+  add_library(${target} ${arg_SOURCES})
+  add_library(baton::${NAME} ALIAS ${target})
+  baton_target_defaults(${target})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${NAME}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  target_include_directories(${target} INTERFACE
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+    "$<BUILD_INTERFACE:${BATON_GENERATED_DIR}/include>"
+    "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+
+  set(depends ${arg_DEPENDS})
+  foreach(dependency IN LISTS arg_DEPENDS)
+    if(NOT TARGET baton_${dependency})
+      message(FATAL_ERROR "${target} depends on ${dependency}, which is not in this build or is a "
+                          "higher layer; dependencies point down only")
+    endif()
+    target_link_libraries(${target} PUBLIC baton::${dependency})
+  endforeach()
+  foreach(dependency IN LISTS arg_OPTIONAL_DEPENDS)
+    if(TARGET baton_${dependency})
+      string(TOUPPER ${dependency} upper)
+      target_link_libraries(${target} PRIVATE baton::${dependency})
+      target_compile_definitions(${target} PRIVATE BATON_HAS_${upper}=1)
+      list(APPEND depends ${dependency})
+    endif()
+  endforeach()
+  baton_link_private(${target} packages ${arg_PRIVATE_LIBS})
+  baton_export_component(${NAME} "${depends}" "${packages}")
+endfunction()
+
+function(baton_program NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL" "" "SOURCES;LIBS")
+  _baton_reject_unknown_arguments(baton_program ${NAME})
+  add_executable(${NAME} ${arg_SOURCES})
+  baton_target_defaults(${NAME})
+  target_link_libraries(${NAME} PRIVATE ${arg_LIBS})
+  if(arg_INSTALL)
+    set_target_properties(${NAME} PROPERTIES
+      INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    install(TARGETS ${NAME} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
+  endif()
+endfunction()
+
+function(baton_test NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LIBS;ENV;LABELS")
+  _baton_reject_unknown_arguments(baton_test ${NAME})
+  add_executable(${NAME} ${arg_SOURCES})
+  baton_target_defaults(${NAME})
+  target_include_directories(${NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${NAME} PRIVATE ${arg_LIBS} GTest::gtest GTest::gtest_main)
+  # Nobody measures the tests themselves; this compiles them in half the time.
+  target_compile_options(${NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  if(BATON_SANITIZE)
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
+  endif()
+  add_test(NAME ${NAME} COMMAND ${NAME})
+  set_tests_properties(${NAME} PROPERTIES
+    TIMEOUT ${arg_TIMEOUT}
+    LABELS "${arg_LABELS}"
+    ENVIRONMENT "${arg_ENV}"
+    RUN_SERIAL ${arg_SERIAL})
+  foreach(label IN LISTS arg_LABELS)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${NAME})
+  endforeach()
+endfunction()
+
+function(baton_bench NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  _baton_reject_unknown_arguments(baton_bench ${NAME})
+  baton_program(bench_${NAME} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS} benchmark::benchmark)
+endfunction()
+
+function(baton_fuzz NAME)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBS")
+  _baton_reject_unknown_arguments(baton_fuzz ${NAME})
+  baton_program(fuzz_${NAME} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
+  target_compile_options(fuzz_${NAME} PRIVATE -fsanitize=fuzzer)
+  target_link_options(fuzz_${NAME} PRIVATE -fsanitize=fuzzer)
+endfunction()
