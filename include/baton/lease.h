@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "baton/name.h"
+#include "baton/store.h"
+
+namespace baton {
+
+namespace runtime {
+class HeldLease;
+}
+
+struct ReleaseOptions {
+  NoteChange note;  // last words, written with the release or not at all
+  std::string to;   // hand over to a waiter of this owner, out of turn
+  Millis timeout{2000};
+};
+
+// A lock that is held, renewed in the background until it is released, lost or destroyed. Movable;
+// the destructor releases. All members may be called from any thread.
+//
+// Trust it like this: before an effect that nothing else protects, ask valid(); during long work
+// watch lost(); in a database transaction call baton::fence first. Only the last is safe against a
+// process that is paused between asking and acting.
+class BATON_EXPORT Lease {
+ public:
+  Lease() = default;
+  explicit Lease(std::shared_ptr<runtime::HeldLease> held);
+  Lease(Lease&&) noexcept = default;
+  Lease& operator=(Lease&& other) noexcept;
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  ~Lease();
+
+  // True while nobody else can have been granted this lock, by the clock of this machine.
+  [[nodiscard]] bool valid() const;
+
+  // Fires before anyone else can be granted the lock: when it could not be renewed in time, was
+  // broken, or was released.
+  [[nodiscard]] std::stop_token lost() const;
+  [[nodiscard]] std::string why_lost() const;
+
+  [[nodiscard]] const LockName& name() const;
+  [[nodiscard]] const std::string& key() const;
+  [[nodiscard]] Mode mode() const;
+  [[nodiscard]] Token token() const;                // of the name itself
+  [[nodiscard]] std::vector<Token> tokens() const;  // of every name of a set, in its order
+  [[nodiscard]] GrantId grant() const;
+  [[nodiscard]] Millis ttl() const;
+
+  // The note as the grant found it, or as this lease last wrote it.
+  [[nodiscard]] Note note() const;
+  Result<void> set_note(NoteChange change, Millis timeout = Millis(2000));
+
+  // Up to the supremum of both modes, or down if the held mode covers the asked one. On any error
+  // the lease keeps the mode it has.
+  Result<void> convert(Mode mode, Millis wait = Millis(0));
+
+  // After it returns without an error, the lock is free for the next. `lost` means that it already
+  // was, and that the note was not written.
+  Result<void> release(const ReleaseOptions& options = {});
+
+  explicit operator bool() const { return held_ != nullptr; }
+
+ private:
+  std::shared_ptr<runtime::HeldLease> held_;
+};
+
+}  // namespace baton
