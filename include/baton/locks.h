@@ -47,8 +47,8 @@ struct ClientOptions {
   std::size_t max_waiting = 100'000;  // acquires waiting at once in this client
 };
 
-// Thread-safe and cheap to copy: copies share one client. The last copy to go stops its threads;
-// leases outlive it, but are not renewed any more.
+// Thread-safe and cheap to copy: copies share one client, and so do its leases. The last of them to
+// go stops its threads.
 class BATON_EXPORT LockClient {
  public:
   // Reads the schema from the store: a client keeps the version that it started with.
