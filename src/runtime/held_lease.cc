@@ -182,8 +182,7 @@ Error HeldLease::give_up_convert(const Request& convert, Error error) {
   if (convert.ticket > Millis(0) || error.in_doubt) {
     Request cancel = request(Verb::cancel);
     cancel.converting = true;
-    client_->hub().undo(std::move(cancel), client_->clock().now(),
-                        over_by(trusted_until(), ttl_));
+    client_->hub().undo(std::move(cancel), client_->clock().now(), over_by(trusted_until(), ttl_));
   }
   return error;
 }
@@ -212,8 +211,7 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
     reply = client_->submit(release, options.timeout);
   }
   if (!reply) {
-    client_->hub().undo(std::move(release), client_->clock().now(),
-                        over_by(trusted_until(), ttl_));
+    client_->hub().undo(std::move(release), client_->clock().now(), over_by(trusted_until(), ttl_));
     return reply.error();
   }
   if (reply->outcome != Outcome::done) return error_of(*reply, release);
