@@ -42,7 +42,8 @@ void to_claimant(const json& object, Claimant& who) {
   if (object.contains("if_ordinal_below")) {
     who.if_ordinal_below = object["if_ordinal_below"].get<std::int64_t>();
   }
-  if (object.contains("set_ordinal")) who.change.ordinal = object["set_ordinal"].get<std::int64_t>();
+  if (object.contains("set_ordinal"))
+    who.change.ordinal = object["set_ordinal"].get<std::int64_t>();
   if (object.contains("set_text")) who.change.text = object["set_text"].get<std::string>();
   who.predicate = object.value("predicate", std::string());
   who.owner = object.value("owner", std::string());

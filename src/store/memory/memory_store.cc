@@ -102,9 +102,8 @@ std::unique_ptr<LockStore> make_memory_store_at(std::function<StoreTime()> now) 
 namespace baton {
 
 std::unique_ptr<LockStore> make_memory_store() {
-  return store::make_memory_store_at([] {
-    return std::chrono::floor<core::StoreTime>(BootClock::now().time_since_epoch());
-  });
+  return store::make_memory_store_at(
+      [] { return std::chrono::floor<core::StoreTime>(BootClock::now().time_since_epoch()); });
 }
 
 }  // namespace baton
