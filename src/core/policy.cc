@@ -9,9 +9,7 @@ namespace {
 // Far above any real hierarchy; ends the walk over a policy that somebody built with a cycle.
 constexpr std::size_t kMaxAncestors = 64;
 
-Error denied(std::string message) {
-  return {.code = Code::denied, .message = std::move(message)};
-}
+Error denied(std::string message) { return {.code = Code::denied, .message = std::move(message)}; }
 
 const SubjectPolicy* find_subject(const Policy& policy, const std::string& subject) {
   const auto it = policy.subjects.find(subject);

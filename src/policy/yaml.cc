@@ -19,9 +19,7 @@ struct Refused {
   std::string message;
 };
 
-int line_of(const YAML::Mark& mark) {
-  return mark.line + 1;
-}
+int line_of(const YAML::Mark& mark) { return mark.line + 1; }
 
 // Builds the tree from the parser's events: the library's own tree would follow aliases and take
 // any nesting before we could look.
@@ -138,14 +136,10 @@ Error yaml_error(int line, std::string message) {
 
 std::string_view kind_name(YamlNode::Kind kind) {
   switch (kind) {
-    case YamlNode::Kind::none:
-      return "nothing";
-    case YamlNode::Kind::text:
-      return "text";
-    case YamlNode::Kind::list:
-      return "a list";
-    case YamlNode::Kind::map:
-      return "a map";
+    case YamlNode::Kind::none: return "nothing";
+    case YamlNode::Kind::text: return "text";
+    case YamlNode::Kind::list: return "a list";
+    case YamlNode::Kind::map: return "a map";
   }
   return "nothing";
 }

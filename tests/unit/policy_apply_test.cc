@@ -60,9 +60,7 @@ class PolicyApply : public ::testing::Test {
   policy::ApplyPolicyOptions options_{.owner = "test", .timeout = 60s, .clock = &clock_};
 };
 
-TEST_F(PolicyApply, a_store_without_a_policy_has_version_0) {
-  EXPECT_EQ(stored(), Policy{});
-}
+TEST_F(PolicyApply, a_store_without_a_policy_has_version_0) { EXPECT_EQ(stored(), Policy{}); }
 
 TEST_F(PolicyApply, rules_alone_take_one_step) {
   const auto applied = apply("subjects: {audit: {modes: [exclusive]}}");
