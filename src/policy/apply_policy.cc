@@ -170,11 +170,12 @@ class Drain {
   }
 
   void pause(Instant until) {
-    std::unique_lock lock(mutex_);
+    // Before the lock: a stop that has been requested is called back here and now.
     const std::stop_callback wake(options_.stop, [this] {
       const std::lock_guard held(mutex_);
       signal_.notify_all();
     });
+    std::unique_lock lock(mutex_);
     if (!options_.stop.stop_requested()) clock_.wait(lock, signal_, until);
   }
 
