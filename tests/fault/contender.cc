@@ -2,7 +2,8 @@
 // that a checker can judge afterwards. It is killed, paused and cut off by its parent.
 //
 //   contender contend URL SUBJECT HISTORY DATA TTL_MS HOLD_MS ROUNDS OWNER    (ROUNDS 0: for ever)
-//   contender wait URL SUBJECT COUNT TTL_MS                                   waits till it is killed
+//   contender wait URL SUBJECT COUNT TTL_MS                                   waits till it is
+//   killed
 //
 // HISTORY gets a line an event, each in one write(2), so that a SIGKILL loses none:
 //   G <boot time ns> <token>      granted: the time is after the grant
