@@ -8,8 +8,8 @@
 #include <sqlite3.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,12 +74,26 @@ class Fault : public ::testing::Test {
     return found;
   }
 
-  std::optional<HolderInfo> holder() {
-    auto locks = open(url, {.owner = "observer"});
-    if (!locks) return std::nullopt;
-    const auto info = locks->get({.subject = "prize"});
-    if (!info || info->holders.empty() || !info->holders[0].claimed) return std::nullopt;
-    return info->holders[0];
+  static bool is_stopped(const Process& process) {
+    std::ifstream stat("/proc/" + std::to_string(process.pid()) + "/stat");
+    std::string pid;
+    std::string command;
+    char state = 0;
+    stat >> pid >> command >> state;
+    return state == 'T';
+  }
+
+  // The only contender so far was granted the lock and last believed in it within `span` of that.
+  [[nodiscard]] bool is_early_in_its_hold(Millis span) const {
+    std::ifstream file(dir / "histories" / "contender-1");
+    Event event;
+    std::int64_t granted = 0;
+    std::int64_t last = 0;
+    while (file >> event.kind >> event.at >> event.token) {
+      if (event.kind == 'G') granted = event.at;
+      last = event.kind == 'B' ? event.at : 0;
+    }
+    return last != 0 && last - granted < std::chrono::nanoseconds(span).count();
   }
 };
 

@@ -41,12 +41,17 @@ TEST_F(Fault, killed_holders_are_followed_by_others_and_no_two_hold_at_once) {
 }
 
 TEST_F(Fault, a_paused_holder_cannot_write) {
-  auto paused = contender(1s, 300ms, 0);
-  std::optional<HolderInfo> before;
-  ASSERT_TRUE(poll_until([&] { return (before = holder()).has_value(); }));
-  paused->kill(SIGSTOP);
-  // What it holds now that it cannot move: it may have come round since we looked.
-  ASSERT_TRUE(poll_until([&] { return (before = holder()).has_value(); }));
+  auto paused = contender(1s, 2s, 0);
+  // In the first half of its hold: it has the lock, and is far from its write.
+  ASSERT_TRUE(poll_until(
+      [&] {
+        paused->kill(SIGSTOP);
+        if (poll_until([&] { return is_stopped(*paused); }) && is_early_in_its_hold(1s))
+          return true;
+        paused->kill(SIGCONT);
+        return false;
+      },
+      60s, 20ms));
   auto next = contender(1s, 5ms, 3);
   const auto status = next->wait(60s);
   ASSERT_TRUE(status);
