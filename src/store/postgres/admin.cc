@@ -29,7 +29,7 @@ class PostgresAdmin final : public StoreAdmin {
                                "   date_part('epoch', clock_timestamp()) * 1000000),"
                                " (SELECT count(*) FROM baton.waiter WHERE stale >"
                                "   date_part('epoch', clock_timestamp()) * 1000000),"
-                               " (SELECT last_value FROM baton.counter)",
+                               " coalesce(pg_sequence_last_value('baton.counter'), 0)",
                                deadline);
     if (!counts) return counts.error();
     const char* const labels[] = {"names", "holders", "waiters", "last token"};

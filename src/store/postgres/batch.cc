@@ -69,9 +69,20 @@ Batch BatchRun::pick(const Indices& indices) const {
 
 Result<Rows> BatchRun::run(const Statement& statement, const Params& params) {
   const auto limit = std::min(deadline_, BootClock::now() + settings_.apply_limit);
-  auto rows = connection_->run(statement, params, limit);
-  if (rows) committed_ = true;
-  return rows;
+  return connection_->run(statement, params, limit);
+}
+
+BatchRun::Indices BatchRun::unsettled() const {
+  Indices rest;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (!settled_[i]) rest.push_back(i);
+  }
+  return rest;
+}
+
+// The session goes on, and nothing of the statement has happened.
+bool BatchRun::rolled_back(const Error& error) const {
+  return !error.in_doubt && connection_->usable();
 }
 
 Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
@@ -80,17 +91,22 @@ Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadl
   auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew
                   ? send_one(0)
                   : send_quick();
-  if (sent) {
-    // What the short way left goes the long way, in the order of the batch.
-    Indices rest;
-    for (std::size_t i = 0; i < batch_.size(); ++i) {
-      if (!settled_[i]) rest.push_back(i);
-    }
-    sent = in_chunks(rest, kSlowChunk, [&](const Indices& some) { return send_slow(some); });
+  if (!sent) return sent.error();
+  // What the short way left goes the long way, in the order of the batch.
+  Result<void> failed;
+  auto slow = in_chunks(unsettled(), kSlowChunk, [&](const Indices& some) {
+    auto chunk = send_slow(some);
+    if (chunk || !rolled_back(chunk.error())) return chunk;
+    failed = chunk;
+    return Result<void>{};
+  });
+  if (slow && failed) return std::move(replies_);
+  Error error = slow ? failed.error() : slow.error();
+  if (answered_ && rolled_back(error)) {
+    for (const std::size_t index : unsettled()) give_up_on(index, error);
+    return std::move(replies_);
   }
-  if (sent) return std::move(replies_);
-  Error error = sent.error();
-  error.in_doubt = error.in_doubt || committed_;
+  error.in_doubt = error.in_doubt || answered_;
   return error;
 }
 
@@ -99,7 +115,10 @@ Result<void> BatchRun::send_one(std::size_t index) {
   const bool acquires = request.verb == Verb::acquire;
   const auto rows = acquires ? run(kAcquireOne, acquire_one_params(request, at_))
                              : run(kReleaseOne, release_one_params(request, at_));
-  if (!rows) return after_error(rows.error(), {index});
+  if (!rows) {
+    if (is_locked_out(connection_->state())) return rows.error();  // no use in waiting twice
+    return leave_to_the_long_way(rows.error());
+  }
   for (int row = 0; row < rows->size(); ++row) {
     replies_[index] = reply_of(*rows, row, {&request}).second;
     settled_[index] = true;
@@ -127,14 +146,14 @@ Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releas
   const auto rows = run(kQuick, quick_params(pick(acquires), pick(releases), at_));
   Indices both = acquires;
   both.insert(both.end(), releases.begin(), releases.end());
-  if (!rows) return after_error(rows.error(), both);
+  if (!rows) return leave_to_the_long_way(rows.error());
   settle_by_key(*rows, both);
   return {};
 }
 
 Result<void> BatchRun::send_renewals(const Indices& renewals) {
   const auto rows = run(kQuickRenew, quick_renew_params(pick(renewals), at_));
-  if (!rows) return after_error(rows.error(), renewals);
+  if (!rows) return leave_to_the_long_way(rows.error());
   settle_by_key(*rows, renewals);
   return {};
 }
@@ -147,17 +166,30 @@ void BatchRun::settle_by_key(const Rows& rows, const Indices& requests) {
     const std::size_t index = by_key.at(rows.text(row, 0));
     replies_[index] = quick_reply(rows, row);
     settled_[index] = true;
+    answered_ = true;
   }
 }
 
+// A statement that failed as a whole was rolled back as a whole. Sent one by one, only what is
+// really at fault fails again.
 Result<void> BatchRun::send_slow(const Indices& requests) {
   const Batch batch = pick(requests);
   const Params params = apply_params(batch, at_);
   auto rows = run(kApply, params);
-  for (int i = 1; i < kTries && !rows && batch.size() == 1 && is_conflict(connection_->state()); ++i) {
+  for (int i = 1; i < kTries && !rows && batch.size() == 1 && rolled_back(rows.error()) &&
+                  is_conflict(connection_->state());
+       ++i) {
     rows = run(kApply, params);
   }
-  if (!rows) return after_error(rows.error(), requests);
+  if (!rows) {
+    const bool alone = batch.size() == 1;
+    if (!rolled_back(rows.error()) || rows.error().code == Code::unauthorized) return rows.error();
+    if (!alone) return send_apart(requests);
+    if (!is_bad_data(connection_->state())) return rows.error();
+    give_up_on(requests[0], rows.error());
+    return {};
+  }
+  answered_ = true;
   for (int row = 0; row < rows->size(); ++row) {
     auto [ord, reply] = reply_of(*rows, row, batch);
     replies_[requests[ord]] = std::move(reply);
@@ -166,27 +198,39 @@ Result<void> BatchRun::send_slow(const Indices& requests) {
   return {};
 }
 
-// A statement that failed as a whole was rolled back as a whole. Sent one by one, only what is
-// really at fault fails again.
-Result<void> BatchRun::after_error(const Error& error, const Indices& requests) {
-  if (error.in_doubt || !connection_->usable()) return error;
-  if (error.code == Code::unauthorized) return error;
-  if (requests.size() > 1) {
-    Indices in_order = requests;
-    std::sort(in_order.begin(), in_order.end());
-    Result<void> all;
-    for (const std::size_t index : in_order) {
-      auto sent = send_slow({index});
-      if (!sent && all) all = sent;
-      if (!connection_->usable()) break;
-    }
-    return all;
+Result<void> BatchRun::leave_to_the_long_way(const Error& error) const {
+  const bool curable = error.retryable || is_bad_data(connection_->state());
+  return rolled_back(error) && curable ? Result<void>{} : error;
+}
+
+// A row that is locked for long must not cost the others their time: nobody waits for it again.
+Result<void> BatchRun::send_apart(const Indices& requests) {
+  const auto soon = [&] { return std::min(deadline_, BootClock::now() + settings_.apply_limit); };
+  if (auto set = connection_->script("SET lock_timeout = 50", soon()); !set) return set.error();
+  Result<void> failed;
+  for (const std::size_t index : requests) {
+    auto sent = send_slow({index});
+    if (sent) continue;
+    if (!rolled_back(sent.error())) return sent;
+    if (failed) failed = sent;
   }
-  if (!is_bad_data(connection_->state())) return error;
-  replies_[requests[0]].outcome = Outcome::invalid;
-  replies_[requests[0]].message = error.message;
-  settled_[requests[0]] = true;
-  return {};
+  const std::string usual = std::to_string(settings_.lock_timeout().count());
+  if (auto set = connection_->script("SET lock_timeout = " + usual, soon()); !set) {
+    return set.error();
+  }
+  return failed;
+}
+
+// The others have their replies, so this one needs one too, and the most honest is: not now.
+void BatchRun::give_up_on(std::size_t index, const Error& error) {
+  Reply& reply = replies_[index];
+  reply.message = error.message;
+  reply.outcome = Outcome::invalid;
+  if (error.retryable) {
+    reply.outcome = batch_[index].verb == Verb::claim ? Outcome::queued : Outcome::busy;
+    reply.retry_after = Millis(200);
+  }
+  settled_[index] = true;
 }
 
 }  // namespace baton::store::postgres

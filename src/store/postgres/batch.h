@@ -31,7 +31,11 @@ class BatchRun {
   Result<void> send_quick(const Indices& acquires, const Indices& releases);
   Result<void> send_renewals(const Indices& renewals);
   Result<void> send_slow(const Indices& requests);
-  Result<void> after_error(const Error& error, const Indices& requests);
+  Result<void> send_apart(const Indices& requests);
+  [[nodiscard]] Result<void> leave_to_the_long_way(const Error& error) const;
+  [[nodiscard]] bool rolled_back(const Error& error) const;
+  [[nodiscard]] Indices unsettled() const;
+  void give_up_on(std::size_t index, const Error& error);
   void settle_by_key(const Rows& rows, const Indices& requests);
   Result<Rows> run(const Statement& statement, const Params& params);
   [[nodiscard]] Batch pick(const Indices& indices) const;
@@ -46,7 +50,7 @@ class BatchRun {
   Indices quick_;
   Indices slow_;
   bool renewals_only_ = false;
-  bool committed_ = false;  // an earlier statement of this batch has taken effect
+  bool answered_ = false;  // an earlier statement of this batch has taken effect
 };
 
 }  // namespace baton::store::postgres

@@ -19,7 +19,7 @@ struct Settings {
 
   // The server gives up first, so that nothing happens after the client has.
   [[nodiscard]] Millis statement_timeout() const { return apply_limit * 4 / 5; }
-  [[nodiscard]] Millis lock_timeout() const { return apply_limit * 2 / 5; }
+  [[nodiscard]] Millis lock_timeout() const { return apply_limit / 5; }
 };
 
 [[nodiscard]] Result<Settings> parse_settings(std::string_view url);

@@ -52,6 +52,8 @@ bool is_bad_data(std::string_view state) {
 
 bool is_conflict(std::string_view state) { return state.substr(0, 2) == "40"; }
 
+bool is_locked_out(std::string_view state) { return state == "55P03"; }
+
 std::string state_in(std::string_view message) {
   // "FATAL:  28P01: …", whatever language the words are in.
   for (std::size_t at = message.find(":  "); at != std::string_view::npos;

@@ -18,6 +18,9 @@ namespace baton::store::postgres {
 // The server rolled it back because of another session, not because of what was asked.
 [[nodiscard]] bool is_conflict(std::string_view sqlstate);
 
+// The statement waited too long for a row that another session has locked.
+[[nodiscard]] bool is_locked_out(std::string_view sqlstate);
+
 // The SQLSTATE in what libpq says about a connection that could not be made (verbose messages), or
 // nothing; and that text for people, in one line.
 [[nodiscard]] std::string state_in(std::string_view message);
