@@ -88,9 +88,8 @@ bool BatchRun::rolled_back(const Error& error) const {
 Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
   connection_ = &connection;
   deadline_ = deadline;
-  auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew
-                  ? send_one(0)
-                  : send_quick();
+  auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
+                                                                                     : send_quick();
   if (!sent) return sent.error();
   // What the short way left goes the long way, in the order of the batch.
   Result<void> failed;
