@@ -28,8 +28,9 @@ int work(const std::string& directory, const std::string& name) {
       if (ledger.is_done(unit)) continue;
       std::this_thread::sleep_for(500ms);  // the work
       ledger.write(unit, name, *lease);
+      break;  // from the start again: an earlier unit may have lost its worker
     }
-    std::this_thread::sleep_for(50ms);
+    std::this_thread::sleep_for(10ms);
   }
   return 0;
 }
