@@ -25,7 +25,8 @@ struct NameArgument {
 [[nodiscard]] Result<std::optional<Mode>> parse_mode_argument(std::string_view text);
 
 // Errors name the option.
-[[nodiscard]] Result<Millis> parse_duration_argument(std::string_view option, std::string_view text);
+[[nodiscard]] Result<Millis> parse_duration_argument(std::string_view option,
+                                                     std::string_view text);
 
 // From `least` to `most`.
 [[nodiscard]] Result<Millis> parse_duration_argument(std::string_view option, std::string_view text,

@@ -103,9 +103,9 @@ void show_people(Context& context, const LockInfo& info) {
                       metadata.empty() ? "-" : metadata});
     }
     context.out.line("");
-    context.out.table({"MODE", "PREDICATE", "OWNER", "TOKEN", "HELD", "EXPIRES", "STATE", "GRANT",
-                       "METADATA"},
-                      rows);
+    context.out.table(
+        {"MODE", "PREDICATE", "OWNER", "TOKEN", "HELD", "EXPIRES", "STATE", "GRANT", "METADATA"},
+        rows);
   }
   if (info.waiters.empty()) return;
   std::vector<std::vector<std::string>> rows;
@@ -139,21 +139,20 @@ Result<void> wait_for_holders(Context& context, LockClient& locks, const LockNam
     if (!info) return info.error();
     const auto left = still_there(*info, hit);
     if (left.empty()) break;
-    const auto& slowest =
-        *std::max_element(left.begin(), left.end(), [](const HolderInfo& a, const HolderInfo& b) {
-          return a.expires_in < b.expires_in;
-        });
+    const auto& slowest = *std::max_element(
+        left.begin(), left.end(),
+        [](const HolderInfo& a, const HolderInfo& b) { return a.expires_in < b.expires_in; });
     if (timeout && BootClock::now() - start >= *timeout) {
       context.out.end_progress();
-      return Error{.code = Code::timed_out,
-                   .message = fmt::format("{} has not let go of {} yet; it is revoked and ends in "
-                                          "{} at the latest, or use --now",
-                                          slowest.owner, print_path(name),
-                                          about(slowest.expires_in)),
-                   .retryable = true};
+      return Error{
+          .code = Code::timed_out,
+          .message = fmt::format("{} has not let go of {} yet; it is revoked and ends in "
+                                 "{} at the latest, or use --now",
+                                 slowest.owner, print_path(name), about(slowest.expires_in)),
+          .retryable = true};
     }
-    context.out.progress(fmt::format("waiting for {} to let go; expires {}", slowest.owner,
-                                     in(slowest.expires_in)));
+    context.out.progress(
+        fmt::format("waiting for {} to let go; expires {}", slowest.owner, in(slowest.expires_in)));
     std::this_thread::sleep_for(kLookEvery);
   }
   context.out.end_progress();
@@ -202,13 +201,13 @@ Result<int> lock_find(Context& context, const LockFindArguments& arguments) {
     context.out.line("no locks match");
     return exit_code::ok;
   }
-  context.out.table({"NAME", "MODE", "PREDICATE", "OWNER", "TOKEN", "HELD", "EXPIRES", "WAITING",
-                     "STATE"},
-                    rows);
+  context.out.table(
+      {"NAME", "MODE", "PREDICATE", "OWNER", "TOKEN", "HELD", "EXPIRES", "WAITING", "STATE"}, rows);
   if (!page->next.empty()) {
-    context.out.warning(fmt::format("only the first {} names are shown; narrow the search or raise "
-                                    "--limit",
-                                    page->items.size()));
+    context.out.warning(
+        fmt::format("only the first {} names are shown; narrow the search or raise "
+                    "--limit",
+                    page->items.size()));
   }
   return exit_code::ok;
 }
@@ -230,8 +229,7 @@ Result<int> lock_show(Context& context, const LockShowArguments& arguments) {
   }
   context.out.line(printable(summary(*info)));
   if (info->note != Note{}) {
-    context.out.line(
-        printable(fmt::format("note {}: {}", info->note.ordinal, info->note.text)));
+    context.out.line(printable(fmt::format("note {}: {}", info->note.ordinal, info->note.text)));
   }
   show_people(context, *info);
   return exit_code::ok;
@@ -254,8 +252,9 @@ Result<int> lock_break(Context& context, const LockBreakArguments& arguments) {
       locks->break_lock(what->name, {.reason = arguments.reason, .immediately = arguments.now});
   if (!hit) return hit.error();
   if (arguments.now && !hit->empty()) {
-    context.out.warning("the holder was not waited for and may still be writing; only a fence on "
-                        "the data stops it");
+    context.out.warning(
+        "the holder was not waited for and may still be writing; only a fence on "
+        "the data stops it");
   }
   if (!arguments.now && !hit->empty()) {
     if (auto ok = wait_for_holders(context, *locks, what->name, *hit, timeout); !ok) {

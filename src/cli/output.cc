@@ -36,8 +36,8 @@ std::string printable(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
     // U+0080 to U+009F are controls too.
-    const bool second_set = byte == 0xC2 && i + 1 < text.size() &&
-                            static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    const bool second_set =
+        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
     if (second_set) ++i;
     if (byte < 0x20 || byte == 0x7F || second_set) {
       out += '?';

@@ -30,7 +30,8 @@ class Output {
   // To stdout, with a newline.
   void line(const std::string& text) const;
 
-  // Columns as wide as their widest cell. The cells may come from anywhere: they are made printable.
+  // Columns as wide as their widest cell. The cells may come from anywhere: they are made
+  // printable.
   void table(const std::vector<std::string>& header,
              const std::vector<std::vector<std::string>>& rows) const;
 

@@ -90,9 +90,9 @@ Result<int> policy_check(Context& context, const PolicyArguments& arguments) {
   }
   std::size_t predicates = 0;
   for (const auto& [_, subject] : policy->subjects) predicates += subject.predicates.size();
-  context.out.line(fmt::format("good: {} subjects, rules for {} predicates, undeclared subjects are {}",
-                               policy->subjects.size(), predicates,
-                               policy->only_declared ? "denied" : "allowed"));
+  context.out.line(fmt::format(
+      "good: {} subjects, rules for {} predicates, undeclared subjects are {}",
+      policy->subjects.size(), predicates, policy->only_declared ? "denied" : "allowed"));
   return exit_code::ok;
 }
 
@@ -134,8 +134,9 @@ Result<int> policy_show(Context& context) {
     return exit_code::ok;
   }
   if (policy->draining) {
-    context.out.warning("a change is under way or was interrupted, and nobody can acquire; if no "
-                        "'baton policy apply' runs, apply a policy again");
+    context.out.warning(
+        "a change is under way or was interrupted, and nobody can acquire; if no "
+        "'baton policy apply' runs, apply a policy again");
   }
   if (policy->version == 0) {
     context.out.line("# no policy: everything is allowed, every subject stands alone");

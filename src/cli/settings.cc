@@ -49,7 +49,8 @@ Result<Settings> parse_settings(std::string_view text) {
   Settings settings;
   if (document->kind == YamlNode::Kind::none) return settings;
   if (document->kind != YamlNode::Kind::map) {
-    return policy::yaml_error(document->line, "settings are a map, such as 'store: sqlite:locks.db'");
+    return policy::yaml_error(document->line,
+                              "settings are a map, such as 'store: sqlite:locks.db'");
   }
   for (const auto& [key, value] : document->entries) {
     std::string* into = key.text == "store"    ? &settings.store

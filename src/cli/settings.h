@@ -1,7 +1,7 @@
 #pragma once
 
-// Where the locks are and who we are. Each setting is taken from the first of: the command line, the
-// environment (BATON_STORE), the first baton.yaml found (here, then in $XDG_CONFIG_HOME/baton),
+// Where the locks are and who we are. Each setting is taken from the first of: the command line,
+// the environment (BATON_STORE), the first baton.yaml found (here, then in $XDG_CONFIG_HOME/baton),
 // the default.
 
 #include <string>
