@@ -41,7 +41,7 @@ class HelpText final : public CLI::Formatter {
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
     if (app->get_name() != "run") return usage;
     usage.erase(usage.find_last_not_of('\n') + 1);
-    return usage + " -- CMD [ARG...]\n\n";
+    return usage + " -- CMD [ARG...]\n";
   }
 };
 
@@ -83,7 +83,7 @@ void add_run(CLI::App& app, Arguments& all) {
       "Exit code: that of CMD, 128 + N if signal N ended it; 75 if the lock is busy,\n"
       "76 if it was lost, 127 or 126 if CMD cannot be found or executed.");
   auto& run_with = all.run;
-  run_app->add_option("NAME", run_with.name, kName)->required();
+  run_app->add_option("NAME", run_with.name, kName)->type_name("")->required();
   run_app
       ->add_option("--mode", run_with.mode,
                    "exclusive (default), shared, update, intent, IS or SIX")
@@ -139,7 +139,7 @@ void add_lock(CLI::App& root, Arguments& all) {
 
   auto* show = add_command(lock, "show", "Show one lock: holders, queue, note",
                            "  baton lock show page/fs-1/doc-7/3");
-  show->add_option("NAME", all.show.name, kName)->required();
+  show->add_option("NAME", all.show.name, kName)->type_name("")->required();
   show->add_option("--predicate", all.show.predicate, "For subjects whose scope is the predicate")
       ->type_name("P");
   add_common(show, all);
@@ -149,7 +149,7 @@ void add_lock(CLI::App& root, Arguments& all) {
       lock, "break", "Take a lock from its holders",
       "  baton lock break nightly-report --reason 'host is gone'\n\n"
       "Waits until each holder has acknowledged or expired; until then nobody else gets it.");
-  break_app->add_option("NAME", all.break_.name, kName)->required();
+  break_app->add_option("NAME", all.break_.name, kName)->type_name("")->required();
   break_app
       ->add_option("--predicate", all.break_.predicate, "For subjects whose scope is the predicate")
       ->type_name("P");
@@ -186,8 +186,8 @@ void add_fence(CLI::App& root, Arguments& all) {
       fence, "check", "Would a write with this token still be accepted? Records nothing",
       "  baton fence check --key \"$BATON_NAME\" \"$BATON_TOKEN\" --database sqlite:shop.db\n\n"
       "Exit code: 0 if it would, 77 if a newer holder has been there.");
-  check->add_option("NAME", all.fence.name, kName)->required();
-  check->add_option("TOKEN", all.fence.token, "As in BATON_TOKEN")->required();
+  check->add_option("NAME", all.fence.name, kName)->type_name("")->required();
+  check->add_option("TOKEN", all.fence.token, "As in BATON_TOKEN")->type_name("")->required();
   check->add_flag("--key", all.fence.key, "NAME is a key, as in BATON_NAME");
   check->add_option("--mode", all.fence.mode, "The mode it was held in; default exclusive")
       ->type_name("M");
@@ -229,7 +229,9 @@ void add_policy(CLI::App& root, Arguments& all) {
   auto* policy = add_noun(root, "policy", "Say what may be locked, and how");
   auto* check = add_command(policy, "check", "Read a policy file and say what is wrong with it",
                             "  baton policy check locks.yaml");
-  check->add_option("FILE", all.policy.file, "YAML; - is standard input")->required();
+  check->add_option("FILE", all.policy.file, "YAML; - is standard input")
+      ->type_name("")
+      ->required();
   add_common(check, all, false);
   check->callback(
       [&all] { all.command = [&all](Context& c) { return policy_check(c, all.policy); }; });
@@ -238,7 +240,9 @@ void add_policy(CLI::App& root, Arguments& all) {
                             "  baton policy apply locks.yaml --timeout 5m\n\n"
                             "If it changes who conflicts, nobody can acquire until the holders of "
                             "the\nchanged subjects have gone.");
-  apply->add_option("FILE", all.policy.file, "YAML; - is standard input")->required();
+  apply->add_option("FILE", all.policy.file, "YAML; - is standard input")
+      ->type_name("")
+      ->required();
   apply->add_option("--timeout", all.policy.timeout, "How long holders may take to go")
       ->type_name("TIME")
       ->capture_default_str();
@@ -259,7 +263,8 @@ void add_rest(CLI::App& root, Arguments& all) {
   version_app->callback([&all] { all.command = [](Context& c) { return version(c); }; });
   auto* completion_app = add_command(&root, "completion", "Print a completion script",
                                      "  source <(baton completion bash)");
-  completion_app->add_option("SHELL", all.shell, "bash, zsh or fish")->required();
+  completion_app->add_option("SHELL", all.shell, "bash, zsh or fish")->type_name("")->required();
+  add_common(completion_app, all, false);
   completion_app->callback(
       [&all] { all.command = [&all](Context& c) { return completion(c, all.shell); }; });
 }
@@ -267,6 +272,8 @@ void add_rest(CLI::App& root, Arguments& all) {
 void describe(CLI::App& root, Arguments& all) {
   auto help = std::make_shared<HelpText>();
   help->column_width(28);
+  help->label("REQUIRED", "");
+  help->label("SUBCOMMAND", "COMMAND");
   root.formatter(help);
   root.require_subcommand(1);
   root.footer(
@@ -308,6 +315,28 @@ Reached reached(CLI::App& root, const std::vector<std::string>& words) {
   return at;
 }
 
+template <typename Texts>
+std::string unknown(std::string_view what, const std::string& word, const Texts& known) {
+  return policy::unknown_word(what, word,
+                              std::vector<std::string_view>(known.begin(), known.end()));
+}
+
+// The first option that the command does not have, if any.
+std::string unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<std::string> known;
+  for (const auto* option : app.get_options()) {
+    for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const auto& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (!word.starts_with("--")) continue;
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return unknown("option", name, known);
+    }
+  }
+  return {};
+}
+
 std::string usage_message(CLI::App& root, const std::vector<std::string>& words,
                           const CLI::ParseError& problem) {
   const Reached at = reached(root, words);
@@ -315,10 +344,11 @@ std::string usage_message(CLI::App& root, const std::vector<std::string>& words,
   for (const auto* child : at.app->get_subcommands([](CLI::App*) { return true; })) {
     names.push_back(child->get_name());
   }
-  const std::vector<std::string_view> known(names.begin(), names.end());
   std::string message = problem.what();
   if (!at.unknown.empty()) {
-    message = policy::unknown_word("command", at.unknown, known);
+    message = unknown("command", at.unknown, names);
+  } else if (auto option = unknown_option(*at.app, words); !option.empty()) {
+    message = std::move(option);
   } else if (!names.empty()) {
     message = "say what to do:";
     for (const auto& name : names) message += " " + name;
@@ -326,7 +356,7 @@ std::string usage_message(CLI::App& root, const std::vector<std::string>& words,
     message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
-  return message + "; see '" + at.path + " --help'";
+  return message + (message.ends_with('?') ? " See '" : "; see '") + at.path + " --help'";
 }
 
 int exit_code_of(const Error& error) {

@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/signals.h"
 #include "core/trust.h"
+#include "policy/duration.h"
 
 namespace baton::cli {
 namespace {
@@ -189,6 +190,20 @@ int supervise(Context& context, Lease& lease, Child& child, const Signals& signa
   return exit_code::lost;
 }
 
+// Who is in the way is worth a second look: "timed out" alone leaves nothing to do.
+Error explain_timeout(LockClient& locks, const Plan& plan, Error error) {
+  const std::string name = print_path(plan.what.name);
+  error.message =
+      fmt::format("{} was not free within {}", name, policy::print_duration(plan.options.wait));
+  const auto info = locks.get(plan.what.name);
+  if (info && !info->holders.empty()) {
+    const auto& holder = info->holders.front();
+    error.message += fmt::format("; held by {} for {}, {} waiting", holder.owner,
+                                 about(holder.held_for), info->waiting);
+  }
+  return error;
+}
+
 int cannot_start(Context& context, const std::string& command, int code) {
   const bool missing = code == exit_code::not_found;
   context.out.error(
@@ -222,6 +237,9 @@ Result<int> run(Context& context, const RunArguments& arguments) {
   auto lease = locks->acquire(plan->what.name, plan->options);
   const int stopped_by = waiting.finish();
   if (stopped_by != 0) return exit_code::by_signal + stopped_by;
+  if (!lease && lease.error().code == Code::timed_out) {
+    return explain_timeout(*locks, *plan, lease.error());
+  }
   if (!lease) return lease.error();
 
   int exec_error = 0;
