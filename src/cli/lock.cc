@@ -85,9 +85,9 @@ Result<Query> make_query(const LockFindArguments& arguments, const Settings& set
 
 std::string summary(const LockInfo& info) {
   if (info.holders.empty() && info.waiting == 0) return shown_name(info.key) + " is free";
-  return fmt::format("{} held by {}, {} waiting", shown_name(info.key),
-                     info.holders.empty() ? "nobody" : std::to_string(info.holders.size()),
-                     info.waiting);
+  const std::size_t held = info.holders.size();
+  return fmt::format("{}: {} holder{}, {} waiting", shown_name(info.key), held,
+                     held == 1 ? "" : "s", info.waiting);
 }
 
 void show_people(Context& context, const LockInfo& info) {

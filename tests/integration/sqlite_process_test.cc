@@ -91,7 +91,8 @@ void fill_space(const std::string& directory) {
     return;
   }
   std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit limit{512 * 1024, 512 * 1024};
+  constexpr rlim_t kRoom = 512UL * 1024;
+  const rlimit limit{kRoom, kRoom};
   ::setrlimit(RLIMIT_FSIZE, &limit);
 }
 

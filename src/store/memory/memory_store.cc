@@ -46,7 +46,7 @@ class MemoryStore final : public LockStore {
     for (const auto& [key, state] : ordered) {
       LockInfo info = core::describe(key, *state, now, ~std::size_t{0});
       if (!core::matches(query, info)) continue;
-      if (page.items.size() == query.limit) {
+      if (page.items.size() == std::max<std::size_t>(query.limit, 1)) {
         page.next = page.items.back().key;
         break;
       }

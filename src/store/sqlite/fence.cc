@@ -14,7 +14,6 @@
 namespace baton {
 namespace {
 
-using store::sqlite::explain;
 using store::sqlite::Rewind;
 using store::sqlite::Statement;
 
