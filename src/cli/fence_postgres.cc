@@ -23,23 +23,15 @@ std::string first_line(const char* message) {
   return std::string(text);
 }
 
-// libpq's own complaints repeat parts of the URL, and with a wrong '@' that may be the password.
-Result<void> check_url(const std::string& url) {
+// libpq's own complaint would repeat parts of the URL.
+Result<void> check_options(const std::string& url) {
   char* problem = nullptr;
   const std::unique_ptr<PQconninfoOption, Free> options(PQconninfoParse(url.c_str(), &problem));
   PQfreemem(problem);
-  const Error bad{.code = Code::bad_url,
-                  .message = "cannot understand " + redact_url(url) +
-                             "; write postgres://user@host:5432/database, with %XX for special "
-                             "characters in a password"};
-  if (options == nullptr) return bad;
-  for (const auto* option = options.get(); option->keyword != nullptr; ++option) {
-    if (std::string_view(option->keyword) == "host" && option->val != nullptr &&
-        std::string_view(option->val).find('@') != std::string_view::npos) {
-      return bad;
-    }
-  }
-  return {};
+  if (options != nullptr) return {};
+  return Error{.code = Code::bad_url,
+               .message = "cannot understand " + redact_url(url) +
+                          "; its options must be those of libpq, with %XX for special characters"};
 }
 
 class PostgresFence final : public FenceDatabase {
@@ -74,7 +66,7 @@ class PostgresFence final : public FenceDatabase {
 }  // namespace
 
 Result<std::unique_ptr<FenceDatabase>> open_postgres_fence(const std::string& url) {
-  if (auto ok = check_url(url); !ok) return ok.error();
+  if (auto ok = check_options(url); !ok) return ok.error();
   const char* const keywords[] = {"dbname", "connect_timeout", "fallback_application_name",
                                   nullptr};
   const char* const values[] = {url.c_str(), kConnectSeconds, "baton fence", nullptr};

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "cli/file.h"
+#include "cli/url.h"
 #include "policy/suggest.h"
 #include "policy/yaml.h"
 
@@ -112,6 +113,7 @@ Result<Settings> resolve_settings(const Settings& given) {
     if (!store) return store.error();
     settings.store = std::move(*store);
   }
+  if (auto ok = check_url(settings.store); !ok) return ok.error();
   return settings;
 }
 

@@ -6,7 +6,8 @@
 namespace baton::test {
 namespace {
 
-// A server of its own: these tests create databases and users, and change how it asks for passwords.
+// A server of its own: these tests create databases and users, and change how it asks for
+// passwords.
 class CliPostgres : public CliTest {
  protected:
   static void SetUpTestSuite() { server_ = std::make_unique<PostgresServer>(); }
@@ -61,8 +62,9 @@ TEST_F(CliPostgres, a_server_that_is_not_there_is_unavailable) {
 }
 
 TEST_F(CliPostgres, a_malformed_url_is_refused_without_repeating_it) {
-  for (const auto* url : {"postgres://u:s3cret@h:port/x", "postgres://u:s3cret@h/x?nonsense=1",
-                          "postgres://u:s3c@ret@h/x"}) {
+  for (const auto* url :
+       {"postgres://u:s3cret@h:port/x", "postgres://u:s3cret@h/x?nonsense=1",
+        "postgres://u:s3c@ret@h/x", "postgres://u:s3c/ret@h/x", "postgres://u:s3cret@[::1/x"}) {
     for (const Words& words :
          {Words{"lock", "find", "--store", url}, Words{"fence", "install", "--database", url}}) {
       const auto refused = baton(words);
@@ -101,8 +103,10 @@ TEST_F(CliPostgres, a_wrong_password_is_unauthorized_and_never_shown) {
   server_->sql("CREATE USER visitor PASSWORD 'right'");
   const std::string file = server_->sql("SHOW hba_file");
   const std::string path = file.substr(0, file.find('\n'));
-  server_->sql("COPY (VALUES ('local all all trust'), ('host all postgres 127.0.0.1/32 trust'), "
-               "('host all all 127.0.0.1/32 scram-sha-256')) TO '" + path + "'");
+  server_->sql(
+      "COPY (VALUES ('local all all trust'), ('host all postgres 127.0.0.1/32 trust'), "
+      "('host all all 127.0.0.1/32 scram-sha-256')) TO '" +
+      path + "'");
   server_->sql("SELECT pg_reload_conf()");
   const std::string address = "127.0.0.1:" + std::to_string(server_->port()) + "/" + database_;
   env_["BATON_STORE"] = "postgres://visitor:wr0ng@" + address;
