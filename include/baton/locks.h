@@ -31,8 +31,8 @@ struct AcquireOptions {
   Millis at_least_for{0};  // stays taken so long even if released before
   Metadata metadata;
   std::optional<std::int64_t> if_ordinal_below;  // else superseded
-  NoteChange note;         // written with the grant
-  std::stop_token stop;    // ends the wait: cancelled
+  NoteChange note;                               // written with the grant
+  std::stop_token stop;                          // ends the wait: cancelled
 };
 
 struct BreakOptions {
@@ -47,8 +47,8 @@ struct ClientOptions {
   std::size_t max_waiting = 100'000;  // acquires waiting at once in this client
 };
 
-// Thread-safe and cheap to copy: copies share one client. The last copy to go stops its threads;
-// leases outlive it, but are not renewed any more.
+// Thread-safe and cheap to copy: copies share one client, and so do its leases. The last of them to
+// go stops its threads.
 class BATON_EXPORT LockClient {
  public:
   // Reads the schema from the store: a client keeps the version that it started with.
@@ -95,7 +95,8 @@ class BATON_EXPORT LockClient {
 
 // Opens the store behind a URL (memory:, sqlite:PATH, postgres://…) and a client on it. In the
 // component `baton::open`; programs that want fewer dependencies call LockClient::make themselves.
-[[nodiscard]] BATON_EXPORT Result<LockClient> open(std::string_view url, ClientOptions options = {});
+[[nodiscard]] BATON_EXPORT Result<LockClient> open(std::string_view url,
+                                                   ClientOptions options = {});
 [[nodiscard]] BATON_EXPORT Result<std::shared_ptr<LockStore>> open_store(std::string_view url,
                                                                          Deadline deadline);
 [[nodiscard]] BATON_EXPORT Result<std::unique_ptr<class StoreAdmin>> open_admin(

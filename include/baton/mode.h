@@ -29,6 +29,10 @@ inline constexpr Mode kExclusive = Mode::X;
 // The weakest mode that covers both: supremum(S, IX) is SIX.
 [[nodiscard]] BATON_EXPORT Mode supremum(Mode a, Mode b);
 
+// Where a holder of `held` that converts to `asked` ends up: down if it covers it, else up to the
+// supremum.
+[[nodiscard]] BATON_EXPORT Mode converted(Mode held, Mode asked);
+
 // The mode that a lock on a child asks of each of its ancestors.
 [[nodiscard]] BATON_EXPORT Mode ancestor_mode(Mode child);
 

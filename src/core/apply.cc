@@ -65,7 +65,8 @@ bool entombed(const Step& step) {
                      [&](const Tombstone& t) { return t.grant == step.request.grant; });
 }
 
-// Every state of the request has a live holder of its grant that may go on: not parked, not revoked.
+// Every state of the request has a live holder of its grant that may go on: not parked, not
+// revoked.
 std::optional<std::string> not_holding(const Step& step) {
   for (NameState* state : step.states) {
     const Holder* holder = find_holder(*state, step.request.grant);
@@ -284,11 +285,6 @@ Reply renew(Step& step) {
   return granted(step, found);
 }
 
-// Where a holder of `held` that asks for `asked` ends up: down to it if it covers it, else up.
-Mode conversion(Mode held, Mode asked) {
-  return covers(held, asked) ? asked : supremum(held, asked);
-}
-
 bool waits_for(const NameState& state, const Holder& other, Mode held) {
   return std::any_of(state.waiters.begin(), state.waiters.end(), [&](const Waiter& w) {
     return w.converting && w.grant == other.grant && !compatible(held, w.mode);
@@ -330,7 +326,7 @@ Reply convert(Step& step) {
     NameState& state = *step.states[i];
     const Holder& own = *find_holder(state, step.request.grant);
     if (own.state == HolderState::handed) return outcome(Outcome::lost, "not claimed yet");
-    targets.push_back(conversion(own.mode, step.request.asks[i].mode));
+    targets.push_back(converted(own.mode, step.request.asks[i].mode));
     if (covers(own.mode, targets[i])) continue;
     Blockers blockers = blockers_of(state, step.request.grant, targets[i], 0);
     blockers.waiters.clear();

@@ -42,7 +42,8 @@ void to_claimant(const json& object, Claimant& who) {
   if (object.contains("if_ordinal_below")) {
     who.if_ordinal_below = object["if_ordinal_below"].get<std::int64_t>();
   }
-  if (object.contains("set_ordinal")) who.change.ordinal = object["set_ordinal"].get<std::int64_t>();
+  if (object.contains("set_ordinal"))
+    who.change.ordinal = object["set_ordinal"].get<std::int64_t>();
   if (object.contains("set_text")) who.change.text = object["set_text"].get<std::string>();
   who.predicate = object.value("predicate", std::string());
   who.owner = object.value("owner", std::string());
@@ -119,8 +120,11 @@ std::string to_document(const NameState& state) {
 Result<NameState> from_document(std::string_view text) {
   try {
     const json document = json::parse(text);
+    if (!document.is_object()) throw std::runtime_error("not an object");
     NameState state;
     for (const auto& [part, content] : document.items()) {
+      // Anything else would count as a list without entries.
+      if (part != "note" && !content.is_array()) throw std::runtime_error("not a list: " + part);
       if (part == "holders") {
         for (const auto& item : content) state.holders.push_back(to_holder(item));
       } else if (part == "waiters") {

@@ -53,6 +53,10 @@ Mode supremum(Mode a, Mode b) {
   return Mode::SIX;
 }
 
+Mode converted(Mode held, Mode asked) {
+  return covers(held, asked) ? asked : supremum(held, asked);
+}
+
 Mode ancestor_mode(Mode child) {
   return child == Mode::IS || child == Mode::S ? Mode::IS : Mode::IX;
 }

@@ -11,7 +11,8 @@ bool ahead(const Waiter& a, const Waiter& b) {
 }
 
 bool drop_ended(NameState& state, StoreTime now) {
-  const auto holders = std::erase_if(state.holders, [&](const Holder& h) { return h.expires <= now; });
+  const auto holders =
+      std::erase_if(state.holders, [&](const Holder& h) { return h.expires <= now; });
   const auto waiters = std::erase_if(state.waiters, [&](const Waiter& w) {
     return w.stale <= now || (w.converting && find_holder(state, w.grant) == nullptr);
   });
@@ -87,11 +88,12 @@ void settle(LockTable& table, NameState& state, StoreTime now, Effects& effects)
       continue;
     }
     Holder holder;
+    const StoreTime handoff = waiter.handoff;
     static_cast<Claimant&>(holder) = std::move(waiter);
     holder.token = table.next();
     holder.state = HolderState::handed;
     holder.since = now;
-    holder.expires = now + waiter.handoff;
+    holder.expires = now + handoff;
     effects.wakes.push_back({holder.channel, holder.grant});
     effects.durable = true;
     state.holders.push_back(std::move(holder));

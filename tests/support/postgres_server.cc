@@ -185,9 +185,7 @@ pid_t PostgresServer::pid() const {
   return server_->pid();
 }
 
-std::string PostgresServer::log() const {
-  return read_file(dir_ / "log");
-}
+std::string PostgresServer::log() const { return read_file(dir_ / "log"); }
 
 std::string PostgresServer::sql(const std::string& statement, const std::string& database) const {
   Finished done =

@@ -276,9 +276,7 @@ Process::~Process() {
   streams_->finish();
 }
 
-pid_t Process::pid() const {
-  return pid_;
-}
+pid_t Process::pid() const { return pid_; }
 
 void Process::kill(int signal) {
   const std::lock_guard lock(reaper_->mutex);
@@ -304,9 +302,7 @@ std::optional<ExitStatus> Process::wait(std::chrono::nanoseconds limit) {
   return result;
 }
 
-bool Process::running() {
-  return !wait(std::chrono::nanoseconds(0));
-}
+bool Process::running() { return !wait(std::chrono::nanoseconds(0)); }
 
 bool Process::write(std::string_view text) {
   while (!text.empty() && stdin_ >= 0) {
@@ -322,12 +318,8 @@ void Process::close_stdin() {
   if (stdin_ >= 0) ::close(std::exchange(stdin_, -1));
 }
 
-std::string Process::out() const {
-  return streams_->text(Streams::standard_out);
-}
-std::string Process::err() const {
-  return streams_->text(Streams::standard_err);
-}
+std::string Process::out() const { return streams_->text(Streams::standard_out); }
+std::string Process::err() const { return streams_->text(Streams::standard_err); }
 
 bool Process::wait_for_out(std::string_view text, std::chrono::nanoseconds limit) {
   return streams_->wait_for(Streams::standard_out, text, limit);

@@ -51,7 +51,7 @@ TEST(ProcessTest, returns_status_and_both_outputs) {
 
 TEST(ProcessTest, a_missing_program_is_an_error_at_the_start) {
   try {
-    Process process({.argv = {"baton-no-such-program"}});
+    Process process({.argv = {"./baton-no-such-program"}});
     FAIL() << "started";
   } catch (const std::system_error& error) {
     EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);

@@ -1,0 +1,272 @@
+#include "runtime/client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/lock_table.h"
+#include "core/trust.h"
+
+namespace baton {
+namespace {
+
+using runtime::error_of;
+using runtime::Grant;
+using runtime::HeldLease;
+using runtime::Won;
+
+Error bad_request(std::string message) {
+  return {.code = Code::bad_request, .message = std::move(message)};
+}
+
+std::string default_owner() {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return std::string(host.data()) + ":" + std::to_string(getpid());
+}
+
+Error too_many() {
+  return {.code = Code::unavailable,
+          .message = "too many acquires wait in this client",
+          .retryable = true};
+}
+
+Request undoing(const Request& acquire) {
+  Request cancel;
+  cancel.verb = Verb::cancel;
+  cancel.grant = acquire.grant;
+  cancel.asks = acquire.asks;
+  return cancel;
+}
+
+Result<void> check_options(const AcquireOptions& options, const Capabilities& can) {
+  if (options.ttl < can.min_ttl || options.ttl > kMaxTtl) {
+    return bad_request("a TTL is from " + std::to_string(can.min_ttl.count()) +
+                       " ms to 24 h, not " + std::to_string(options.ttl.count()) + " ms");
+  }
+  if (options.wait < Millis(0) || options.wait > kMaxWait) {
+    return bad_request("a wait is from zero to 24 h");
+  }
+  if (options.at_least_for < Millis(0) || options.at_least_for > kMaxTtl) {
+    return bad_request("at-least-for is from zero to 24 h");
+  }
+  if (options.note.text && options.note.text->size() > kMaxNoteBytes) {
+    return bad_request("a note has at most " + std::to_string(kMaxNoteBytes) + " bytes");
+  }
+  if (std::find(can.modes.begin(), can.modes.end(), options.mode) == can.modes.end()) {
+    return Error{.code = Code::unsupported,
+                 .message = "this store has no mode " + std::string(long_name(options.mode))};
+  }
+  return {};
+}
+
+}  // namespace
+
+LockClient::Core::Core(std::shared_ptr<LockStore> store, ClientOptions options, Policy policy)
+    : store_(std::move(store)),
+      clock_(options.clock != nullptr ? options.clock : &system_clock()),
+      can_(store_->capabilities()),
+      policy_(std::move(policy)),
+      owner_(options.owner.empty() ? default_owner() : std::move(options.owner)),
+      channel_(to_string(new_grant_id())),
+      max_waiting_(options.max_waiting),
+      batcher_(*store_, can_),
+      keeper_(*store_, *clock_),
+      hub_(*store_, *clock_, [this](GrantId grant) { keeper_.poke(grant); }),
+      watch_(store_->watch(channel_, hub_)) {}
+
+LockClient::Core::~Core() {
+  watch_.reset();
+  hub_.stop();
+  keeper_.stop();
+}
+
+void LockClient::Core::destroy(Core* core) {
+  if (core->keeper_.on_own_thread() || core->hub_.on_own_thread()) {
+    std::thread([core] { delete core; }).detach();
+  } else {
+    delete core;
+  }
+}
+
+std::shared_ptr<LockClient::Core> LockClient::Core::make(std::shared_ptr<LockStore> store,
+                                                         ClientOptions options, Policy policy) {
+  return {new Core(std::move(store), std::move(options), std::move(policy)), &Core::destroy};
+}
+
+Result<Reply> LockClient::Core::submit(const Request& request, Millis timeout) {
+  return batcher_.submit(request, clock_->now() + timeout);
+}
+
+// Everything that can be refused without asking the store is refused here.
+Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
+                                          const AcquireOptions& options) {
+  if (set.empty()) return bad_request("name at least one lock");
+  if (auto ok = check_options(options, can_); !ok) return ok.error();
+  if (policy_.draining) {
+    return Error{.code = Code::denied,
+                 .message = "the schema is being changed: try again when it is done",
+                 .retryable = true};
+  }
+  for (const LockName& name : set) {
+    if (auto ok = validate(name); !ok) return ok.error();
+    if (name.region == kReservedRegion) {
+      return Error{.code = Code::bad_name, .message = "the region BATON is Baton's own"};
+    }
+    if (policy_.version == 0) continue;
+    if (auto ok = check(policy_, name, options.mode, options.ttl, options.metadata); !ok) {
+      return ok.error();
+    }
+  }
+  auto asks = asks_for(policy_, set, options.mode);
+  if (!asks) return asks.error();
+  if (asks->size() > can_.max_set) {
+    return Error{
+        .code = Code::unsupported,
+        .message = "this store takes at most " + std::to_string(can_.max_set) + " names at once"};
+  }
+  if (!can_.notes && (options.if_ordinal_below || !options.note.empty())) {
+    return Error{.code = Code::unsupported, .message = "this store keeps no notes"};
+  }
+  Request request;
+  request.verb = Verb::acquire;
+  request.grant = new_grant_id();
+  request.asks = std::move(*asks);
+  request.predicate = set.front().predicate;
+  request.owner = owner_;
+  request.channel = channel_;
+  request.metadata = options.metadata;
+  request.ttl = options.ttl;
+  request.at_least_for = options.at_least_for;
+  request.if_ordinal_below = options.if_ordinal_below;
+  request.change = options.note;
+  request.schema_version = policy_.version;
+  if (options.wait > Millis(0)) {
+    request.ticket = core::ticket_for(options.ttl);
+    request.handoff = core::handoff_for(options.ttl);
+  }
+  return request;
+}
+
+Result<Lease> LockClient::Core::lease(const std::vector<LockName>& set, const Request& request,
+                                      Reply reply, Instant sent) {
+  Grant grant{.id = request.grant,
+              .names = set,
+              .asks = request.asks,
+              .tokens = std::move(reply.tokens),
+              .note = std::move(reply.note),
+              .ttl = request.ttl,
+              .schema_version = request.schema_version,
+              .sent = sent};
+  Lease lease(std::make_shared<HeldLease>(shared_from_this(), std::move(grant)));
+  if (!lease.valid()) {
+    // The reply took longer than the lease lasts. Letting it go is all that can be done with it.
+    return Error{.code = Code::unavailable,
+                 .message = "the store answered too late for a TTL of " +
+                            std::to_string(request.ttl.count()) + " ms",
+                 .retryable = true};
+  }
+  return lease;
+}
+
+Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const AcquireOptions& options) {
+  auto request = prepare(set, options);
+  if (!request) return request.error();
+  const Instant sent = clock_->now();
+  const Instant deadline = sent + options.wait;
+  auto reply = batcher_.submit(*request, sent + can_.apply_limit + Millis(500));
+  const bool waits = options.wait > Millis(0);
+  if (!reply) {
+    const Error& error = reply.error();
+    // Until then the request may still take effect; after it, repeating or undoing it is safe.
+    const Instant settled = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
+    if (waits && error.retryable && settled < deadline) {
+      return wait(set, *request, deadline, settled, false, options.stop);
+    }
+    if (error.in_doubt) {
+      Request cancel = undoing(*request);
+      cancel.tombstone = 2 * can_.apply_limit;
+      hub_.undo(std::move(cancel), clock_->now(), sent + request->ttl + can_.apply_limit);
+    }
+    return error;
+  }
+  if (reply->outcome == Outcome::granted) return lease(set, *request, std::move(*reply), sent);
+  if (reply->outcome != Outcome::queued) return error_of(*reply, *request);
+  const Instant again = clock_->now() + runtime::ask_pause(*reply, *request);
+  return wait(set, *request, deadline, again, true, options.stop);
+}
+
+namespace {
+
+// Where a blocked caller and the hub meet.
+struct Meeting {
+  std::mutex mutex;
+  std::condition_variable signal;
+  std::optional<Result<Won>> result;
+  bool stopped = false;
+  bool left = false;  // the caller is gone: a lock that is granted now must be given back
+};
+
+}  // namespace
+
+Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Request& request,
+                                     Instant deadline, Instant from, bool queued,
+                                     const std::stop_token& stop) {
+  if (hub_.size() >= max_waiting_) return too_many();
+  const auto meeting = std::make_shared<Meeting>();
+  hub_.wait(request, deadline, from, queued, {}, [this, meeting, request](Result<Won> result) {
+    const std::lock_guard lock(meeting->mutex);
+    if (meeting->left && result) {
+      hub_.undo(undoing(request), clock_->now(), clock_->now() + request.ttl);
+    }
+    meeting->result.emplace(std::move(result));
+    meeting->signal.notify_all();
+  });
+  const std::stop_callback on_stop(stop, [meeting] {
+    const std::lock_guard lock(meeting->mutex);
+    meeting->stopped = true;
+    meeting->signal.notify_all();
+  });
+  std::unique_lock lock(meeting->mutex);
+  // The hub ends the wait at the deadline; if it is stuck in the store then, we do not wait for it.
+  const Instant patience = deadline + Millis(200);
+  while (!meeting->result && !meeting->stopped && clock_->now() < patience) {
+    clock_->wait(lock, meeting->signal, patience);
+  }
+  if (!meeting->result) {
+    meeting->left = true;
+    const bool stopped = meeting->stopped;
+    lock.unlock();
+    hub_.abandon(request.grant);
+    if (stopped) return Error{.code = Code::cancelled, .message = "the wait was cancelled"};
+    return Error{.code = Code::timed_out,
+                 .message = "the wait ended while the store did not answer",
+                 .retryable = true};
+  }
+  if (!*meeting->result) return meeting->result->error();
+  Won& won = **meeting->result;
+  return lease(set, request, std::move(won.reply), won.sent);
+}
+
+void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions options,
+                                     std::function<void(Result<Lease>)> then) {
+  auto request = prepare(set, options);
+  if (!request) return then(request.error());
+  if (hub_.size() >= max_waiting_) return then(too_many());
+  const Request asked = *request;
+  const Instant now = clock_->now();
+  // A try has no time to wait, but the store may take its time to answer.
+  const Instant deadline =
+      now + (options.wait > Millis(0) ? options.wait : can_.apply_limit + Millis(500));
+  hub_.wait(std::move(*request), deadline, now, false, options.stop,
+            [self = weak_from_this(), set = std::move(set), asked,
+             then = std::move(then)](Result<Won> result) {
+              const auto core = self.lock();
+              if (!result) return then(result.error());
+              if (!core) return then(Error{.code = Code::cancelled, .message = "closed"});
+              then(core->lease(set, asked, std::move(result->reply), result->sent));
+            });
+}
+
+}  // namespace baton

@@ -1,0 +1,238 @@
+#include "runtime/held_lease.h"
+
+#include <algorithm>
+
+#include "core/trust.h"
+#include "runtime/client.h"
+
+namespace baton::runtime {
+namespace {
+
+// What is left of a grant in the store is over by then, whatever happens.
+Instant over_by(Instant trusted_until, Millis ttl) { return trusted_until + core::margin(ttl); }
+
+}  // namespace
+
+HeldLease::HeldLease(std::shared_ptr<LockClient::Core> client, Grant grant)
+    : client_(std::move(client)),
+      id_(grant.id),
+      names_(std::move(grant.names)),
+      asks_key_(grant.asks.front().key),
+      ttl_(grant.ttl),
+      schema_version_(grant.schema_version),
+      trusted_until_(core::trusted_until(grant.sent, grant.ttl).time_since_epoch().count()),
+      asks_(std::move(grant.asks)),
+      tokens_(std::move(grant.tokens)),
+      note_(std::move(grant.note)),
+      sent_(grant.sent) {
+  client_->keeper().keep(*this);
+}
+
+HeldLease::~HeldLease() { client_->keeper().drop(*this); }
+
+Instant HeldLease::trusted_until() const {
+  return Instant(Instant::duration(trusted_until_.load(std::memory_order_acquire)));
+}
+
+bool HeldLease::valid() const {
+  return !ended_.load(std::memory_order_acquire) && client_->clock().now() < trusted_until();
+}
+
+std::string HeldLease::why_lost() const {
+  const std::lock_guard lock(mutex_);
+  return why_;
+}
+
+Mode HeldLease::mode() const {
+  const std::lock_guard lock(mutex_);
+  return asks_.front().mode;
+}
+
+std::vector<Token> HeldLease::tokens() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Token> tokens;
+  for (const LockName& name : names_) {
+    const auto& subjects = client_->policy().subjects;
+    const auto subject = subjects.find(name.subject);
+    const std::string key =
+        key_of(name, subject != subjects.end() && subject->second.predicate_scoped);
+    const auto ask =
+        std::find_if(asks_.begin(), asks_.end(), [&](const Ask& a) { return a.key == key; });
+    tokens.push_back(tokens_.at(static_cast<std::size_t>(ask - asks_.begin())));
+  }
+  return tokens;
+}
+
+Token HeldLease::token() const {
+  const std::lock_guard lock(mutex_);
+  return tokens_.front();
+}
+
+Note HeldLease::note() const {
+  const std::lock_guard lock(mutex_);
+  return note_;
+}
+
+Request HeldLease::request(Verb verb) const {
+  Request request;
+  request.verb = verb;
+  request.grant = id_;
+  request.schema_version = schema_version_;
+  const std::lock_guard lock(mutex_);
+  request.asks = asks_;
+  return request;
+}
+
+Request HeldLease::renewal() const { return request(Verb::renew); }
+
+// A renewal that comes back after the lease was given up does not bring it back.
+void HeldLease::renewed(Instant sent) {
+  const auto until = core::trusted_until(sent, ttl_).time_since_epoch().count();
+  auto known = trusted_until_.load(std::memory_order_acquire);
+  while (known < until && !trusted_until_.compare_exchange_weak(known, until)) {
+  }
+}
+
+void HeldLease::end(const std::string& why) {
+  if (ended_.exchange(true)) return;
+  {
+    const std::lock_guard lock(mutex_);
+    why_ = why;
+  }
+  stop_.request_stop();
+  poke();
+}
+
+void HeldLease::poke() {
+  const std::lock_guard lock(mutex_);
+  ++pokes_;
+  poked_.notify_all();
+}
+
+Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
+  if (change.text && change.text->size() > kMaxNoteBytes) {
+    return Error{.code = Code::bad_request,
+                 .message = "a note has at most " + std::to_string(kMaxNoteBytes) + " bytes"};
+  }
+  if (!valid()) return Error{.code = Code::lost, .message = "the lease is lost: " + why_lost()};
+  Request renew = request(Verb::renew);
+  renew.change = std::move(change);
+  const Instant sent = client_->clock().now();
+  const auto reply = client_->submit(renew, timeout);
+  if (!reply) return reply.error();
+  if (reply->outcome != Outcome::granted) {
+    end(reply->message);
+    return error_of(*reply, renew);
+  }
+  client_->keeper().renewed(*this, sent);
+  const std::lock_guard lock(mutex_);
+  if (renew.change.ordinal) note_.ordinal = *renew.change.ordinal;
+  if (renew.change.text) note_.text = *renew.change.text;
+  return {};
+}
+
+Result<void> HeldLease::convert(Mode mode, Millis wait) {
+  auto asks = asks_for(client_->policy(), names_, mode);
+  if (!asks) return asks.error();
+  Request convert = request(Verb::convert);
+  convert.asks = std::move(*asks);
+  if (wait > Millis(0)) convert.ticket = core::ticket_for(ttl_);
+  Clock& clock = client_->clock();
+  const Instant deadline = clock.now() + wait;
+  while (true) {
+    if (!valid()) return Error{.code = Code::lost, .message = "the lease is lost: " + why_lost()};
+    std::uint64_t seen = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      seen = pokes_;
+    }
+    const Instant sent = clock.now();
+    const auto reply = client_->submit(convert, client_->can().apply_limit + Millis(500));
+    if (!reply) return give_up_convert(convert, reply.error());
+    if (reply->outcome == Outcome::granted) {
+      finish_convert(convert, *reply, sent);
+      return {};
+    }
+    if (reply->outcome == Outcome::lost) end(reply->message);
+    if (reply->outcome != Outcome::queued) return error_of(*reply, convert);
+    if (clock.now() >= deadline) {
+      Error busy = error_of(*reply, convert);
+      busy.code = Code::timed_out;
+      return give_up_convert(convert, std::move(busy));
+    }
+    const Millis pause = std::clamp(reply->retry_after, Millis(20), Millis(1000));
+    const Instant again = std::min(deadline, clock.now() + pause);
+    std::unique_lock lock(mutex_);
+    while (pokes_ == seen && clock.now() < again) clock.wait(lock, poked_, again);
+  }
+}
+
+void HeldLease::finish_convert(const Request& request, const Reply& reply, Instant sent) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < asks_.size(); ++i) {
+      asks_[i].mode = converted(asks_[i].mode, request.asks[i].mode);
+    }
+    tokens_ = reply.tokens;
+  }
+  client_->keeper().renewed(*this, sent);
+}
+
+Error HeldLease::give_up_convert(const Request& convert, Error error) {
+  if (convert.ticket > Millis(0) || error.in_doubt) {
+    Request cancel = request(Verb::cancel);
+    cancel.converting = true;
+    client_->hub().undo(std::move(cancel), client_->clock().now(), over_by(trusted_until(), ttl_));
+  }
+  return error;
+}
+
+Result<void> HeldLease::release(const ReleaseOptions& options) {
+  if (options.note.text && options.note.text->size() > kMaxNoteBytes) {
+    return Error{.code = Code::bad_request,
+                 .message = "a note has at most " + std::to_string(kMaxNoteBytes) + " bytes"};
+  }
+  if (!options.to.empty()) {
+    if (auto ok = check_heir(options); !ok) return ok;
+  }
+  if (released_.exchange(true)) {
+    return Error{.code = Code::lost, .message = "the lease was released before"};
+  }
+  // In this order: nobody works on under a lock that is being given away.
+  end("released");
+  client_->keeper().drop(*this);
+  Request release = request(Verb::release);
+  release.change = options.note;
+  release.to = options.to;
+  auto reply = client_->submit(release, options.timeout);
+  if (reply && reply->outcome == Outcome::denied) {
+    // The heir has gone since we looked; the lease is over all the same, so the queue gets it.
+    release.to.clear();
+    reply = client_->submit(release, options.timeout);
+  }
+  if (!reply) {
+    client_->hub().undo(std::move(release), client_->clock().now(), over_by(trusted_until(), ttl_));
+    return reply.error();
+  }
+  if (reply->outcome != Outcome::done) return error_of(*reply, release);
+  return {};
+}
+
+Result<void> HeldLease::check_heir(const ReleaseOptions& options) const {
+  if (!client_->can().transfer || names_.size() > 1 || asks_.size() > 1) {
+    return Error{.code = Code::unsupported, .message = "only a single lock can be handed over"};
+  }
+  Request look;
+  look.verb = Verb::get;
+  look.asks = {{key(), Mode::X}};
+  const auto reply = client_->submit(look, options.timeout);
+  if (!reply) return reply.error();
+  const auto& waiters = reply->info->waiters;
+  if (std::none_of(waiters.begin(), waiters.end(),
+                   [&](const WaiterInfo& w) { return w.owner == options.to; })) {
+    return Error{.code = Code::denied, .message = "nobody of '" + options.to + "' waits for it"};
+  }
+  return {};
+}
+
+}  // namespace baton::runtime

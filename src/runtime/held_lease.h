@@ -1,0 +1,100 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "baton/lease.h"
+#include "baton/locks.h"
+
+namespace baton::runtime {
+
+class Keeper;
+
+// What a granted request leaves behind: enough to renew, convert and release it.
+struct Grant {
+  GrantId id;
+  std::vector<LockName> names;  // as the caller asked
+  std::vector<Ask> asks;        // as the store was asked: asks[0] is names[0]
+  std::vector<Token> tokens;    // one an ask
+  Note note;
+  Millis ttl{0};
+  std::int64_t schema_version = 0;
+  Instant sent;  // before the request that was granted
+};
+
+// The state behind a Lease. Kept alive by its Lease; the Keeper knows it only while it is kept.
+class HeldLease : public std::enable_shared_from_this<HeldLease> {
+ public:
+  HeldLease(std::shared_ptr<LockClient::Core> client, Grant grant);
+  ~HeldLease();
+  HeldLease(const HeldLease&) = delete;
+  HeldLease& operator=(const HeldLease&) = delete;
+
+  [[nodiscard]] bool valid() const;
+  [[nodiscard]] std::stop_token lost() const { return stop_.get_token(); }
+  [[nodiscard]] std::string why_lost() const;
+
+  // The rest of these are the Lease's own words: see baton/lease.h.
+  [[nodiscard]] const LockName& name() const { return names_.front(); }
+  [[nodiscard]] const std::string& key() const { return asks_key_; }
+  [[nodiscard]] GrantId id() const { return id_; }
+  [[nodiscard]] Millis ttl() const { return ttl_; }
+  [[nodiscard]] Mode mode() const;
+  [[nodiscard]] Token token() const;
+  [[nodiscard]] std::vector<Token> tokens() const;
+  [[nodiscard]] Note note() const;
+  Result<void> set_note(NoteChange change, Millis timeout);
+  Result<void> convert(Mode mode, Millis wait);
+  Result<void> release(const ReleaseOptions& options);
+
+  // For the Keeper.
+  [[nodiscard]] Request renewal() const;
+  void renewed(Instant sent);
+  void end(const std::string& why);
+  [[nodiscard]] Instant trusted_until() const;
+
+  // Something may have changed for a pending convert.
+  void poke();
+
+ private:
+  friend class Keeper;
+
+  [[nodiscard]] Request request(Verb verb) const;
+  void finish_convert(const Request& request, const Reply& reply, Instant sent);
+  Error give_up_convert(const Request& convert, Error error);
+  [[nodiscard]] Result<void> check_heir(const ReleaseOptions& options) const;
+
+  const std::shared_ptr<LockClient::Core> client_;
+  const GrantId id_;
+  const std::vector<LockName> names_;
+  const std::string asks_key_;
+  const Millis ttl_;
+  const std::int64_t schema_version_;
+
+  std::atomic<Instant::rep> trusted_until_;
+  std::atomic<bool> ended_{false};
+  std::atomic<bool> released_{false};
+  std::stop_source stop_;
+
+  mutable std::mutex mutex_;
+  std::vector<Ask> asks_;
+  std::vector<Token> tokens_;
+  Note note_;
+  std::string why_;
+  std::condition_variable poked_;
+  std::uint64_t pokes_ = 0;
+
+  // The Keeper's, under its mutex: a place in the list of its ttl, oldest first.
+  HeldLease* previous_ = nullptr;
+  HeldLease* next_ = nullptr;
+  bool kept_ = false;
+  Instant sent_;
+  Instant retry_at_;
+};
+
+}  // namespace baton::runtime

@@ -1,0 +1,210 @@
+#include "runtime/keeper.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/trust.h"
+
+namespace baton::runtime {
+namespace {
+
+Millis retry_pause(Millis ttl) { return std::clamp(ttl / 20, Millis(50), Millis(1000)); }
+
+}  // namespace
+
+Keeper::Keeper(LockStore& store, Clock& clock)
+    : store_(store),
+      clock_(clock),
+      renewer_([this](const std::stop_token& stop) { renew_loop(stop); }),
+      watchdog_([this](const std::stop_token& stop) { watch_loop(stop); }) {}
+
+Keeper::~Keeper() { stop(); }
+
+void Keeper::stop() {
+  for (std::jthread* thread : {&renewer_, &watchdog_}) {
+    thread->request_stop();
+    {
+      const std::lock_guard lock(mutex_);
+      renew_signal_.notify_all();
+      watch_signal_.notify_all();
+    }
+    if (thread->joinable()) thread->join();
+  }
+}
+
+bool Keeper::on_own_thread() const {
+  const auto self = std::this_thread::get_id();
+  return self == renewer_.get_id() || self == watchdog_.get_id();
+}
+
+void Keeper::push_back(HeldLease& lease) {
+  List& list = lists_[lease.ttl_];
+  lease.previous_ = list.back;
+  lease.next_ = nullptr;
+  (list.back != nullptr ? list.back->next_ : list.front) = &lease;
+  list.back = &lease;
+}
+
+void Keeper::unlink(HeldLease& lease) {
+  List& list = lists_[lease.ttl_];
+  (lease.previous_ != nullptr ? lease.previous_->next_ : list.front) = lease.next_;
+  (lease.next_ != nullptr ? lease.next_->previous_ : list.back) = lease.previous_;
+}
+
+void Keeper::keep(HeldLease& lease) {
+  const std::lock_guard lock(mutex_);
+  lease.kept_ = true;
+  push_back(lease);
+  if (const Instant due = lease.sent_ + core::renew_after(lease.ttl_); due < renew_at_) {
+    renew_at_ = due;
+    renew_signal_.notify_one();
+  }
+  if (const Instant end = lease.trusted_until(); end < watch_at_) {
+    watch_at_ = end;
+    watch_signal_.notify_one();
+  }
+}
+
+void Keeper::drop(HeldLease& lease) {
+  const std::lock_guard lock(mutex_);
+  if (!lease.kept_) return;
+  lease.kept_ = false;
+  unlink(lease);
+}
+
+void Keeper::renewed(HeldLease& lease, Instant sent) {
+  lease.renewed(sent);
+  const std::lock_guard lock(mutex_);
+  if (!lease.kept_) return;
+  lease.sent_ = sent;
+  lease.retry_at_ = Instant{};
+  unlink(lease);
+  push_back(lease);
+}
+
+void Keeper::poke(GrantId grant) {
+  const std::lock_guard lock(mutex_);
+  for (auto& [ttl, list] : lists_) {
+    for (HeldLease* lease = list.front; lease != nullptr; lease = lease->next_) {
+      if (lease->id_ != grant) continue;
+      lease->poke();
+      poked_.push_back(lease->weak_from_this());
+      renew_at_ = Instant::min();
+      renew_signal_.notify_one();
+      return;
+    }
+  }
+}
+
+// The leases to renew now, nearest deadline first within a ttl, and when to look again.
+std::vector<std::shared_ptr<HeldLease>> Keeper::due(Instant now, Instant& next) {
+  std::vector<std::shared_ptr<HeldLease>> leases;
+  next = Instant::max();
+  for (const auto& poked : std::exchange(poked_, {})) {
+    if (auto kept = poked.lock()) leases.push_back(std::move(kept));
+  }
+  if (!leases.empty()) {
+    next = now;
+    return leases;
+  }
+  for (auto& [ttl, list] : lists_) {
+    for (HeldLease* lease = list.front; lease != nullptr; lease = lease->next_) {
+      const Instant at = std::max(lease->sent_ + core::renew_after(ttl), lease->retry_at_);
+      if (at > now) {
+        next = std::min(next, at);
+        // Those behind it were renewed later; only one that waits to retry hides others.
+        if (lease->retry_at_ == Instant{}) break;
+        continue;
+      }
+      if (leases.size() == kMaxBatch) {
+        next = now;
+        return leases;
+      }
+      if (auto kept = lease->weak_from_this().lock()) leases.push_back(std::move(kept));
+    }
+  }
+  return leases;
+}
+
+std::vector<std::shared_ptr<HeldLease>> Keeper::over(Instant now, Instant& next) {
+  std::vector<std::shared_ptr<HeldLease>> leases;
+  next = Instant::max();
+  for (auto& [ttl, list] : lists_) {
+    for (HeldLease* lease = list.front; lease != nullptr; lease = lease->next_) {
+      if (lease->trusted_until() > now) {
+        next = std::min(next, lease->trusted_until());
+        break;
+      }
+      if (auto kept = lease->weak_from_this().lock()) leases.push_back(std::move(kept));
+    }
+  }
+  return leases;
+}
+
+void Keeper::renew_loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::vector<std::shared_ptr<HeldLease>> leases;
+    {
+      std::unique_lock lock(mutex_);
+      Instant next;
+      leases = due(clock_.now(), next);
+      renew_at_ = next;
+      if (leases.empty()) {
+        if (!stop.stop_requested()) clock_.wait(lock, renew_signal_, renew_at_);
+        continue;
+      }
+    }
+    renew(leases);
+  }
+}
+
+void Keeper::renew(const std::vector<std::shared_ptr<HeldLease>>& leases) {
+  std::vector<Request> batch;
+  batch.reserve(leases.size());
+  Instant latest = Instant::min();
+  for (const auto& lease : leases) {
+    batch.push_back(lease->renewal());
+    latest = std::max(latest, lease->trusted_until());
+  }
+  const Instant sent = clock_.now();
+  const Instant limit = sent + store_.capabilities().apply_limit;
+  const auto replies = store_.apply(batch, std::min(limit, std::max(latest, sent + Millis(100))));
+  if (!replies) return retry_later(leases);
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const Reply& reply = (*replies)[i];
+    if (reply.outcome == Outcome::granted) {
+      renewed(*leases[i], sent);
+    } else {
+      leases[i]->end(reply.message.empty() ? std::string(to_string(reply.outcome)) : reply.message);
+      drop(*leases[i]);
+    }
+  }
+}
+
+void Keeper::retry_later(const std::vector<std::shared_ptr<HeldLease>>& leases) {
+  const std::lock_guard lock(mutex_);
+  const Instant now = clock_.now();
+  for (const auto& lease : leases) lease->retry_at_ = now + retry_pause(lease->ttl_);
+}
+
+void Keeper::watch_loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::vector<std::shared_ptr<HeldLease>> leases;
+    {
+      std::unique_lock lock(mutex_);
+      Instant next;
+      leases = over(clock_.now(), next);
+      watch_at_ = next;
+      if (leases.empty()) {
+        if (!stop.stop_requested()) clock_.wait(lock, watch_signal_, watch_at_);
+        continue;
+      }
+    }
+    for (const auto& lease : leases) {
+      lease->end("it could not be renewed in time");
+      drop(*lease);
+    }
+  }
+}
+
+}  // namespace baton::runtime

@@ -1,0 +1,91 @@
+#include "baton/locks.h"
+
+#include "core/lock_table.h"
+#include "runtime/client.h"
+
+namespace baton {
+namespace {
+
+Request look_at(std::string key) {
+  Request request;
+  request.verb = Verb::get;
+  request.asks = {{std::move(key), Mode::X}};
+  return request;
+}
+
+std::string key_under(const Policy& policy, const LockName& name) {
+  const auto subject = policy.subjects.find(name.subject);
+  return key_of(name, subject != policy.subjects.end() && subject->second.predicate_scoped);
+}
+
+Result<Policy> read_policy(LockStore& store, Deadline deadline) {
+  const Request look = look_at(std::string(core::kSchemaKey));
+  auto replies = store.apply({&look, 1}, deadline);
+  if (!replies) return replies.error();
+  const Note& note = replies->at(0).info->note;
+  if (note.text.empty()) return Policy{.version = note.ordinal};
+  auto policy = from_stored(note.text);
+  if (policy) policy->version = note.ordinal;
+  return policy;
+}
+
+}  // namespace
+
+Result<LockClient> LockClient::make(std::shared_ptr<LockStore> store, ClientOptions options) {
+  Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
+  auto policy = read_policy(*store, clock.now() + Millis(10'000));
+  if (!policy) return policy.error();
+  return LockClient(Core::make(std::move(store), std::move(options), std::move(*policy)));
+}
+
+Result<Lease> LockClient::acquire(const LockName& name, const AcquireOptions& options) {
+  return core_->acquire({name}, options);
+}
+
+Result<Lease> LockClient::acquire(const std::vector<LockName>& set, const AcquireOptions& options) {
+  return core_->acquire(set, options);
+}
+
+Result<Lease> LockClient::try_acquire(const LockName& name, AcquireOptions options) {
+  options.wait = Millis(0);
+  return core_->acquire({name}, options);
+}
+
+void LockClient::acquire_async(std::vector<LockName> set, AcquireOptions options,
+                               std::function<void(Result<Lease>)> then) {
+  core_->acquire_async(std::move(set), std::move(options), std::move(then));
+}
+
+Result<Page<LockInfo>> LockClient::find(const Query& query, Millis timeout) {
+  return core_->store().find(query, core_->clock().now() + timeout);
+}
+
+Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
+  if (auto ok = validate(name); !ok) return ok.error();
+  auto reply = core_->submit(look_at(key_under(core_->policy(), name)), timeout);
+  if (!reply) return reply.error();
+  return std::move(*reply->info);
+}
+
+Result<std::vector<HolderInfo>> LockClient::break_lock(const LockName& name,
+                                                       const BreakOptions& options) {
+  if (auto ok = validate(name); !ok) return ok.error();
+  if (options.reason.empty()) {
+    return Error{.code = Code::bad_request, .message = "breaking a lock needs a reason"};
+  }
+  Request request = look_at(key_under(core_->policy(), name));
+  request.verb = Verb::break_;
+  request.grant = options.only;
+  request.reason = options.reason;
+  request.immediately = options.immediately;
+  auto reply = core_->submit(request, core_->can().apply_limit + Millis(500));
+  if (!reply) return reply.error();
+  if (reply->outcome != Outcome::done) return runtime::error_of(*reply, request);
+  return std::move(reply->holders);
+}
+
+const Policy& LockClient::policy() const { return core_->policy(); }
+const std::string& LockClient::owner() const { return core_->owner(); }
+Capabilities LockClient::capabilities() const { return core_->can(); }
+
+}  // namespace baton

@@ -1,0 +1,342 @@
+#include "runtime/wait_hub.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "baton/name.h"
+
+namespace baton::runtime {
+namespace {
+
+constexpr Millis kAskEvery{1000};
+constexpr Millis kAskFloor{20};
+constexpr Millis kLastWords{2000};
+
+std::string path_of(const std::string& key) {
+  const auto name = parse_key(key);
+  return name ? print_path(*name) : key;
+}
+
+std::string held_by(const Reply& reply) {
+  if (reply.holders.empty()) return "others wait for it";
+  const HolderInfo& first = reply.holders.front();
+  std::string text = "held by " + (first.owner.empty() ? "somebody" : first.owner) + " (token " +
+                     std::to_string(first.token) + ")";
+  if (reply.holders.size() > 1) {
+    text += " and " + std::to_string(reply.holders.size() - 1) + " more";
+  }
+  return text;
+}
+
+Error busy_error(Code code, const Reply& reply, const Request& request) {
+  return {.code = code,
+          .message = path_of(request.asks[0].key) + " is busy: " + held_by(reply),
+          .retryable = true,
+          .retry_after = reply.retry_after};
+}
+
+}  // namespace
+
+Millis ask_pause(const Reply& reply, const Request& acquire) {
+  const Millis most = std::max(kAskFloor, std::min(kAskEvery, acquire.handoff / 2));
+  return std::clamp(reply.retry_after + Millis(1), kAskFloor, most);
+}
+
+Error error_of(const Reply& reply, const Request& request) {
+  const std::string path = path_of(request.asks[0].key);
+  switch (reply.outcome) {
+    case Outcome::busy:
+    case Outcome::queued: return busy_error(Code::busy, reply, request);
+    case Outcome::superseded:
+      return {.code = Code::superseded, .message = path + ": somebody was there before"};
+    case Outcome::denied: return {.code = Code::denied, .message = path + ": " + reply.message};
+    case Outcome::deadlock:
+      return {.code = Code::deadlock,
+              .message = path + ": another holder already waits for this one to let go"};
+    case Outcome::invalid:
+      return {.code = Code::bad_request, .message = path + ": " + reply.message};
+    case Outcome::unsupported:
+      return {.code = Code::unsupported, .message = path + ": " + reply.message};
+    case Outcome::granted:
+    case Outcome::done:
+    case Outcome::lost: break;
+  }
+  return {.code = Code::lost,
+          .message = path + (reply.message.empty() ? ": lost" : ": " + reply.message)};
+}
+
+WaitHub::WaitHub(LockStore& store, Clock& clock, OnStray stray)
+    : store_(store),
+      clock_(clock),
+      stray_(std::move(stray)),
+      apply_limit_(store.capabilities().apply_limit),
+      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+
+WaitHub::~WaitHub() { stop(); }
+
+void WaitHub::stop() {
+  thread_.request_stop();
+  {
+    const std::lock_guard lock(mutex_);
+    signalled_ = true;
+    signal_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+bool WaitHub::on_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+
+std::size_t WaitHub::size() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued,
+                   std::stop_token stop, Then then) {
+  const std::lock_guard lock(mutex_);
+  const GrantId grant = acquire.grant;
+  Waiting entry;
+  entry.refresh_at = clock_.now() + acquire.ticket / 3;
+  entry.acquire = std::move(acquire);
+  entry.deadline = deadline;
+  entry.then = std::move(then);
+  entry.queued = queued;
+  entry.ask_at = early_.erase(grant) > 0 ? Instant::min() : from;
+  entry.last = {.code = Code::timed_out, .message = "the wait ended", .retryable = true};
+  if (stop.stop_possible()) {
+    // Runs on the thread that stops, perhaps right here under our mutex: so it takes no lock. A
+    // notification that falls between the check and the wait costs the hub's next look.
+    entry.on_stop = std::make_unique<std::stop_callback<std::function<void()>>>(stop, [this] {
+      signalled_ = true;
+      signal_.notify_one();
+    });
+    entry.stop = std::move(stop);
+  }
+  waiting_.insert_or_assign(grant, std::move(entry));
+  signalled_ = true;
+  signal_.notify_one();
+}
+
+void WaitHub::abandon(GrantId grant) {
+  const std::lock_guard lock(mutex_);
+  const auto it = waiting_.find(grant);
+  if (it == waiting_.end()) return;
+  it->second.abandoned = true;
+  signalled_ = true;
+  signal_.notify_one();
+}
+
+void WaitHub::undo(Request request, Instant from, Instant until) {
+  const std::lock_guard lock(mutex_);
+  undo_.push_back({std::move(request), from, until});
+  signalled_ = true;
+  signal_.notify_one();
+}
+
+void WaitHub::wake(std::span<const GrantId> grants) {
+  std::vector<GrantId> strays;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [grant, waiting] : waiting_) {
+      if (grants.empty()) waiting.ask_at = Instant::min();
+    }
+    for (const GrantId grant : grants) {
+      if (const auto it = waiting_.find(grant); it != waiting_.end()) {
+        it->second.ask_at = Instant::min();
+        continue;
+      }
+      if (early_.size() >= kMaxRemembered) early_.clear();
+      early_.insert(grant);
+      strays.push_back(grant);
+    }
+    signalled_ = true;
+    signal_.notify_one();
+  }
+  for (const GrantId grant : strays) stray_(grant);
+}
+
+Millis WaitHub::jitter(Millis time) {
+  const auto quarter = std::max<std::int64_t>(1, time.count() / 4);
+  return time - Millis(static_cast<std::int64_t>(random_()) % quarter);
+}
+
+void WaitHub::loop(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    std::vector<Request> batch;
+    std::vector<Undo> undoing;
+    Finished finished;
+    {
+      std::unique_lock lock(mutex_);
+      signalled_ = false;
+      const Instant next = gather(clock_.now(), batch, undoing, finished);
+      if (batch.empty() && finished.empty()) {
+        while (!signalled_ && !stop.stop_requested() && clock_.now() < next) {
+          clock_.wait(lock, signal_, next);
+        }
+        continue;
+      }
+    }
+    if (!batch.empty()) send(batch, undoing, finished);
+    for (auto& [then, result] : finished) then(std::move(result));
+  }
+  close();
+}
+
+// Nobody is left waiting for an answer that will not come, nor in a queue that it has left.
+void WaitHub::close() {
+  Finished finished;
+  std::vector<Request> batch;
+  {
+    const std::lock_guard lock(mutex_);
+    const Instant now = clock_.now();
+    for (auto& [grant, waiting] : waiting_) {
+      give_up(waiting, now);
+      if (waiting.abandoned) continue;
+      finished.emplace_back(std::move(waiting.then),
+                            Error{.code = Code::cancelled, .message = "the client was closed"});
+    }
+    waiting_.clear();
+    for (Undo& undo : undo_) batch.push_back(std::move(undo.request));
+    undo_.clear();
+  }
+  for (auto& [then, result] : finished) then(std::move(result));
+  // One try: what does not reach the store ends by its own time there.
+  if (!batch.empty()) (void)store_.apply(batch, clock_.now() + kLastWords);
+}
+
+// Collects what is to be sent now, ends the waits that are over, and says when to look again.
+Instant WaitHub::gather(Instant now, std::vector<Request>& batch, std::vector<Undo>& undoing,
+                        Finished& finished) {
+  Instant next = Instant::max();
+  for (auto it = undo_.begin(); it != undo_.end();) {
+    if (it->at > now || batch.size() >= kMaxBatch) {
+      next = std::min(next, std::max(it->at, now));
+      ++it;
+      continue;
+    }
+    batch.push_back(it->request);
+    undoing.push_back(std::move(*it));
+    it = undo_.erase(it);
+  }
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
+    Waiting& waiting = it->second;
+    const bool stopped = waiting.stop.stop_requested();
+    if (waiting.abandoned || stopped || waiting.deadline <= now) {
+      give_up(waiting, now);
+      if (stopped) waiting.last = {.code = Code::cancelled, .message = "the wait was cancelled"};
+      if (!waiting.abandoned) finished.emplace_back(std::move(waiting.then), waiting.last);
+      it = waiting_.erase(it);
+      continue;
+    }
+    if (waiting.ask_at <= now && batch.size() < kMaxBatch) {
+      batch.push_back(next_request(waiting, now));
+    } else {
+      next = std::min({next, std::max(waiting.ask_at, now), waiting.deadline});
+    }
+    ++it;
+  }
+  // An undo queued by give_up just now.
+  for (const Undo& undo : undo_) next = std::min(next, undo.at);
+  return next;
+}
+
+Request WaitHub::next_request(Waiting& waiting, Instant now) const {
+  waiting.in_flight = true;
+  if (!waiting.queued) return waiting.acquire;
+  Request claim;
+  claim.verb = Verb::claim;
+  claim.grant = waiting.acquire.grant;
+  claim.asks = waiting.acquire.asks;
+  claim.schema_version = waiting.acquire.schema_version;
+  if (waiting.refresh_at <= now) {
+    claim.ticket = waiting.acquire.ticket;
+    waiting.refresh_at = now + waiting.acquire.ticket / 3;
+  }
+  return claim;
+}
+
+void WaitHub::give_up(const Waiting& waiting, Instant from) {
+  if (!waiting.queued && !waiting.in_flight) return;
+  Request cancel;
+  cancel.verb = Verb::cancel;
+  cancel.grant = waiting.acquire.grant;
+  cancel.asks = waiting.acquire.asks;
+  // An acquire whose fate is unknown may still be on its way.
+  if (!waiting.queued) cancel.tombstone = 2 * apply_limit_;
+  undo_.push_back({std::move(cancel), from, from + waiting.acquire.ttl + apply_limit_});
+}
+
+void WaitHub::send(const std::vector<Request>& batch, std::vector<Undo>& undoing,
+                   Finished& finished) {
+  const Instant sent = clock_.now();
+  auto replies = store_.apply(batch, sent + apply_limit_ + Millis(500));
+  const std::lock_guard lock(mutex_);
+  const Instant now = clock_.now();
+  if (!replies) {
+    for (Undo& undo : undoing) {
+      if (undo.until <= now) continue;
+      undo.at = now + undo.backoff.next(random_());
+      undo_.push_back(std::move(undo));
+    }
+    const std::vector<Request> asked(batch.begin() + static_cast<std::ptrdiff_t>(undoing.size()),
+                                     batch.end());
+    return failed(asked, replies.error(), sent);
+  }
+  for (std::size_t i = undoing.size(); i < batch.size(); ++i) {
+    const auto it = waiting_.find(batch[i].grant);
+    if (it == waiting_.end()) continue;
+    it->second.in_flight = false;
+    settle(it->second, (*replies)[i], sent, now, finished);
+    if (!it->second.then) waiting_.erase(it);
+  }
+}
+
+// Takes in one reply. A waiter that is through has no `then` any more.
+void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
+                     Finished& finished) {
+  waiting.backoff.reset();
+  switch (reply.outcome) {
+    case Outcome::granted:
+      if (waiting.abandoned) {
+        waiting.queued = true;
+        give_up(waiting, now);
+        waiting.then = nullptr;
+        return;
+      }
+      finished.emplace_back(std::exchange(waiting.then, nullptr), Won{std::move(reply), sent});
+      return;
+    case Outcome::queued:
+      waiting.queued = true;
+      waiting.last = busy_error(Code::timed_out, reply, waiting.acquire);
+      waiting.ask_at = now + jitter(ask_pause(reply, waiting.acquire));
+      if (early_.erase(waiting.acquire.grant) > 0) waiting.ask_at = Instant::min();
+      return;
+    case Outcome::lost:
+      // Its place went stale or passed on while this process was held up: queue again.
+      waiting.queued = false;
+      waiting.ask_at = now + jitter(kAskFloor);
+      return;
+    default:
+      if (!waiting.abandoned) {
+        finished.emplace_back(std::move(waiting.then), error_of(reply, waiting.acquire));
+      }
+      waiting.then = nullptr;
+  }
+}
+
+// No reply is known. What may have happened all the same is asked again only when it can no longer
+// happen, so that a late request cannot follow its own repetition.
+void WaitHub::failed(const std::vector<Request>& batch, const Error& error, Instant sent) {
+  const Instant now = clock_.now();
+  for (const Request& request : batch) {
+    const auto it = waiting_.find(request.grant);
+    if (it == waiting_.end()) continue;
+    Waiting& waiting = it->second;
+    waiting.in_flight = error.in_doubt;
+    waiting.last = error;
+    waiting.ask_at = now + waiting.backoff.next(random_());
+    if (error.in_doubt) waiting.ask_at = std::max(waiting.ask_at, sent + apply_limit_);
+  }
+}
+
+}  // namespace baton::runtime

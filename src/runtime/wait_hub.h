@@ -1,0 +1,118 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <stop_token>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "baton/clock.h"
+#include "baton/store.h"
+#include "core/backoff.h"
+
+namespace baton::runtime {
+
+// A granted acquire: the reply, and when the request that it answers was sent.
+struct Won {
+  Reply reply;
+  Instant sent;
+};
+
+// Everybody of this client who waits for a lock, on one thread.
+//
+// Each waiter has a ticket in the store's queue. The hub asks for a waiter's turn when it is woken,
+// and for all of them at least every second, so that a lost wake-up or a dead holder costs a second
+// and never the lock. It also undoes, in the background, what an unreachable store left in doubt.
+class WaitHub final : public WakeSink {
+ public:
+  using Then = std::function<void(Result<Won>)>;
+  using OnStray = std::function<void(GrantId)>;
+
+  // `stray` is told of wake-ups for grants that do not wait here.
+  WaitHub(LockStore& store, Clock& clock, OnStray stray);
+  ~WaitHub() override;
+
+  // `acquire` has ticket set. With `queued`, it already stands in the store's queue. `from` is when
+  // to ask first. `then` is called exactly once, on the hub's thread, by the deadline or when the
+  // call to the store that was under way at the deadline comes back.
+  void wait(Request acquire, Deadline deadline, Instant from, bool queued, std::stop_token stop,
+            Then then);
+
+  // The caller does not wait any more. If it was granted meanwhile, that is undone.
+  void abandon(GrantId grant);
+
+  // Sends a release or cancel until the store has answered, or `until` has passed.
+  void undo(Request request, Instant from, Instant until);
+
+  void wake(std::span<const GrantId> grants) override;
+
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] bool on_own_thread() const;
+  void stop();
+
+ private:
+  static constexpr std::size_t kMaxBatch = 1000;
+  static constexpr std::size_t kMaxRemembered = 4096;
+
+  struct Waiting {
+    Request acquire;
+    Deadline deadline;
+    Then then;
+    bool queued = false;
+    bool abandoned = false;
+    std::stop_token stop;
+    std::unique_ptr<std::stop_callback<std::function<void()>>> on_stop;
+    bool in_flight = false;
+    Instant ask_at;
+    Instant refresh_at;
+    core::Backoff backoff{Millis(50), Millis(1000)};
+    Error last;  // why it does not have the lock yet
+  };
+  struct Undo {
+    Request request;
+    Instant at;
+    Instant until;
+    core::Backoff backoff{Millis(50), Millis(1000)};
+  };
+  using Finished = std::vector<std::pair<Then, Result<Won>>>;
+
+  void loop(const std::stop_token& stop);
+  void close();
+  Instant gather(Instant now, std::vector<Request>& batch, std::vector<Undo>& undoing,
+                 Finished& finished);
+  Request next_request(Waiting& waiting, Instant now) const;
+  void send(const std::vector<Request>& batch, std::vector<Undo>& undoing, Finished& finished);
+  void settle(Waiting& waiting, Reply& reply, Instant sent, Instant now, Finished& finished);
+  void give_up(const Waiting& waiting, Instant from);
+  void failed(const std::vector<Request>& batch, const Error& error, Instant sent);
+  Millis jitter(Millis time);
+
+  LockStore& store_;
+  Clock& clock_;
+  const OnStray stray_;
+  const Millis apply_limit_;
+  mutable std::mutex mutex_;
+  std::condition_variable signal_;
+  std::atomic<bool> signalled_ = false;
+  std::unordered_map<GrantId, Waiting> waiting_;
+  std::vector<Undo> undo_;
+  std::unordered_set<GrantId> early_;  // woken before we knew that they wait
+  std::minstd_rand random_{std::random_device{}()};
+  std::jthread thread_;
+};
+
+// When to ask again without being woken: as soon as something may have ended by itself, every
+// second at the latest, and twice within the time in which a promotion must be claimed, so that
+// waiters come through even if every wake-up is lost.
+Millis ask_pause(const Reply& reply, const Request& acquire);
+
+// An outcome other than granted and queued, as the caller sees it.
+Error error_of(const Reply& reply, const Request& request);
+
+}  // namespace baton::runtime

@@ -1,0 +1,236 @@
+#include "store/postgres/batch.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/apply.h"
+#include "store/postgres/sql_error.h"
+
+namespace baton::store::postgres {
+namespace {
+
+constexpr std::size_t kQuickChunk = 1000;
+constexpr std::size_t kSlowChunk = 200;
+constexpr int kTries = 3;  // of one request that the server sacrificed to resolve a deadlock
+
+template <typename Indices, typename Send>
+Result<void> in_chunks(const Indices& all, std::size_t most, Send send) {
+  for (std::size_t from = 0; from < all.size(); from += most) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(most, all.size() - from));
+    if (auto sent = send(Indices(first, first + count)); !sent) return sent;
+  }
+  return {};
+}
+
+}  // namespace
+
+BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings)
+    : batch_(batch), at_(at), settings_(settings), replies_(batch.size()), settled_(batch.size()) {
+  sort_out();
+}
+
+// A request takes the short way if the row of its one name may decide it, and no other request of
+// the batch could see the difference: the names of all others are different ones.
+void BatchRun::sort_out() {
+  std::unordered_map<std::string_view, int> uses;
+  bool schema_in_use = false;
+  renewals_only_ = true;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (auto rule = core::broken_rule(batch_[i])) {
+      replies_[i].message = std::move(*rule);
+      settled_[i] = true;
+      continue;
+    }
+    schema_in_use = schema_in_use || batch_[i].asks[0].key == core::kSchemaKey;
+    renewals_only_ = renewals_only_ && batch_[i].verb == Verb::renew;
+    if (batch_.size() == 1) continue;
+    for (const Ask& ask : batch_[i].asks) ++uses[ask.key];
+  }
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (settled_[i]) continue;
+    const Request& request = batch_[i];
+    const bool quick = is_simple(request) && !schema_in_use &&
+                       (batch_.size() == 1 || uses[request.asks[0].key] == 1);
+    (quick ? quick_ : slow_).push_back(i);
+  }
+  std::sort(quick_.begin(), quick_.end(), [&](std::size_t a, std::size_t b) {
+    return batch_[a].asks[0].key < batch_[b].asks[0].key;
+  });
+}
+
+Batch BatchRun::pick(const Indices& indices) const {
+  Batch picked;
+  picked.reserve(indices.size());
+  for (const std::size_t index : indices) picked.push_back(&batch_[index]);
+  return picked;
+}
+
+Result<Rows> BatchRun::run(const Statement& statement, const Params& params) {
+  const auto limit = std::min(deadline_, BootClock::now() + settings_.apply_limit);
+  return connection_->run(statement, params, limit);
+}
+
+BatchRun::Indices BatchRun::unsettled() const {
+  Indices rest;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (!settled_[i]) rest.push_back(i);
+  }
+  return rest;
+}
+
+// The session goes on, and nothing of the statement has happened.
+bool BatchRun::rolled_back(const Error& error) const {
+  return !error.in_doubt && connection_->usable();
+}
+
+Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
+  connection_ = &connection;
+  deadline_ = deadline;
+  auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew
+                  ? send_one(0)
+                  : send_quick();
+  if (!sent) return sent.error();
+  // What the short way left goes the long way, in the order of the batch.
+  Result<void> failed;
+  auto slow = in_chunks(unsettled(), kSlowChunk, [&](const Indices& some) {
+    auto chunk = send_slow(some);
+    if (chunk || !rolled_back(chunk.error())) return chunk;
+    failed = chunk;
+    return Result<void>{};
+  });
+  if (slow && failed) return std::move(replies_);
+  Error error = slow ? failed.error() : slow.error();
+  if (answered_ && rolled_back(error)) {
+    for (const std::size_t index : unsettled()) give_up_on(index, error);
+    return std::move(replies_);
+  }
+  error.in_doubt = error.in_doubt || answered_;
+  return error;
+}
+
+Result<void> BatchRun::send_one(std::size_t index) {
+  const Request& request = batch_[index];
+  const bool acquires = request.verb == Verb::acquire;
+  const auto rows = acquires ? run(kAcquireOne, acquire_one_params(request, at_))
+                             : run(kReleaseOne, release_one_params(request, at_));
+  if (!rows) {
+    if (is_locked_out(connection_->state())) return rows.error();  // no use in waiting twice
+    return leave_to_the_long_way(rows.error());
+  }
+  for (int row = 0; row < rows->size(); ++row) {
+    replies_[index] = reply_of(*rows, row, {&request}).second;
+    settled_[index] = true;
+  }
+  return {};
+}
+
+Result<void> BatchRun::send_quick() {
+  return in_chunks(quick_, kQuickChunk, [&](const Indices& some) -> Result<void> {
+    Indices acquires;
+    Indices releases;
+    Indices renewals;
+    for (const std::size_t i : some) {
+      const Verb verb = batch_[i].verb;
+      (verb == Verb::acquire ? acquires : verb == Verb::release ? releases : renewals).push_back(i);
+    }
+    if (!acquires.empty() || !releases.empty()) {
+      if (auto sent = send_quick(acquires, releases); !sent) return sent;
+    }
+    return renewals.empty() ? Result<void>{} : send_renewals(renewals);
+  });
+}
+
+Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releases) {
+  const auto rows = run(kQuick, quick_params(pick(acquires), pick(releases), at_));
+  Indices both = acquires;
+  both.insert(both.end(), releases.begin(), releases.end());
+  if (!rows) return leave_to_the_long_way(rows.error());
+  settle_by_key(*rows, both);
+  return {};
+}
+
+Result<void> BatchRun::send_renewals(const Indices& renewals) {
+  const auto rows = run(kQuickRenew, quick_renew_params(pick(renewals), at_));
+  if (!rows) return leave_to_the_long_way(rows.error());
+  settle_by_key(*rows, renewals);
+  return {};
+}
+
+void BatchRun::settle_by_key(const Rows& rows, const Indices& requests) {
+  std::unordered_map<std::string_view, std::size_t> by_key;
+  by_key.reserve(requests.size());
+  for (const std::size_t index : requests) by_key.emplace(batch_[index].asks[0].key, index);
+  for (int row = 0; row < rows.size(); ++row) {
+    const std::size_t index = by_key.at(rows.text(row, 0));
+    replies_[index] = quick_reply(rows, row);
+    settled_[index] = true;
+    answered_ = true;
+  }
+}
+
+// A statement that failed as a whole was rolled back as a whole. Sent one by one, only what is
+// really at fault fails again.
+Result<void> BatchRun::send_slow(const Indices& requests) {
+  const Batch batch = pick(requests);
+  const Params params = apply_params(batch, at_);
+  auto rows = run(kApply, params);
+  for (int i = 1; i < kTries && !rows && batch.size() == 1 && rolled_back(rows.error()) &&
+                  is_conflict(connection_->state());
+       ++i) {
+    rows = run(kApply, params);
+  }
+  if (!rows) {
+    const bool alone = batch.size() == 1;
+    if (!rolled_back(rows.error()) || rows.error().code == Code::unauthorized) return rows.error();
+    if (!alone) return send_apart(requests);
+    if (!is_bad_data(connection_->state())) return rows.error();
+    give_up_on(requests[0], rows.error());
+    return {};
+  }
+  answered_ = true;
+  for (int row = 0; row < rows->size(); ++row) {
+    auto [ord, reply] = reply_of(*rows, row, batch);
+    replies_[requests[ord]] = std::move(reply);
+    settled_[requests[ord]] = true;
+  }
+  return {};
+}
+
+Result<void> BatchRun::leave_to_the_long_way(const Error& error) const {
+  const bool curable = error.retryable || is_bad_data(connection_->state());
+  return rolled_back(error) && curable ? Result<void>{} : error;
+}
+
+// A row that is locked for long must not cost the others their time: nobody waits for it again.
+Result<void> BatchRun::send_apart(const Indices& requests) {
+  const auto soon = [&] { return std::min(deadline_, BootClock::now() + settings_.apply_limit); };
+  if (auto set = connection_->script("SET lock_timeout = 50", soon()); !set) return set.error();
+  Result<void> failed;
+  for (const std::size_t index : requests) {
+    auto sent = send_slow({index});
+    if (sent) continue;
+    if (!rolled_back(sent.error())) return sent;
+    if (failed) failed = sent;
+  }
+  const std::string usual = std::to_string(settings_.lock_timeout().count());
+  if (auto set = connection_->script("SET lock_timeout = " + usual, soon()); !set) {
+    return set.error();
+  }
+  return failed;
+}
+
+// The others have their replies, so this one needs one too, and the most honest is: not now.
+void BatchRun::give_up_on(std::size_t index, const Error& error) {
+  Reply& reply = replies_[index];
+  reply.message = error.message;
+  reply.outcome = Outcome::invalid;
+  if (error.retryable) {
+    reply.outcome = batch_[index].verb == Verb::claim ? Outcome::queued : Outcome::busy;
+    reply.retry_after = Millis(200);
+  }
+  settled_[index] = true;
+}
+
+}  // namespace baton::store::postgres

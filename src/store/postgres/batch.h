@@ -1,0 +1,56 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "baton/store.h"
+#include "store/postgres/codec.h"
+#include "store/postgres/pool.h"
+
+namespace baton::store::postgres {
+
+// One batch on its way: which requests take the short way, in how many statements, and what to do
+// with those that a statement leaves unsettled or fails for.
+class BatchRun {
+ public:
+  // Answers at once what breaks a rule.
+  BatchRun(std::span<const Request> batch, At at, const Settings& settings);
+
+  [[nodiscard]] bool nothing_to_send() const { return quick_.empty() && slow_.empty(); }
+  [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
+  [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
+
+  Result<std::vector<Reply>> send(Connection& connection, Deadline deadline);
+
+ private:
+  using Indices = std::vector<std::size_t>;
+
+  void sort_out();
+  Result<void> send_one(std::size_t index);
+  Result<void> send_quick();
+  Result<void> send_quick(const Indices& acquires, const Indices& releases);
+  Result<void> send_renewals(const Indices& renewals);
+  Result<void> send_slow(const Indices& requests);
+  Result<void> send_apart(const Indices& requests);
+  [[nodiscard]] Result<void> leave_to_the_long_way(const Error& error) const;
+  [[nodiscard]] bool rolled_back(const Error& error) const;
+  [[nodiscard]] Indices unsettled() const;
+  void give_up_on(std::size_t index, const Error& error);
+  void settle_by_key(const Rows& rows, const Indices& requests);
+  Result<Rows> run(const Statement& statement, const Params& params);
+  [[nodiscard]] Batch pick(const Indices& indices) const;
+
+  std::span<const Request> batch_;
+  At at_;
+  const Settings& settings_;
+  Connection* connection_ = nullptr;
+  Deadline deadline_{};
+  std::vector<Reply> replies_;
+  std::vector<bool> settled_;
+  Indices quick_;
+  Indices slow_;
+  bool renewals_only_ = false;
+  bool answered_ = false;  // an earlier statement of this batch has taken effect
+};
+
+}  // namespace baton::store::postgres

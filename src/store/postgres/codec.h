@@ -1,0 +1,50 @@
+#pragma once
+
+// Requests as parameters, rows as replies.
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "baton/store.h"
+#include "core/lock_table.h"
+#include "store/postgres/connection.h"
+
+namespace baton::store::postgres {
+
+using Batch = std::vector<const Request*>;
+
+extern const Statement kAcquireOne;
+extern const Statement kReleaseOne;
+extern const Statement kQuick;
+extern const Statement kQuickRenew;
+extern const Statement kApply;
+extern const Statement kFind;
+extern const Statement kSweep;
+
+// What the store's clock says instead of the server's, in tests.
+using At = std::optional<core::StoreTime>;
+
+[[nodiscard]] Params acquire_one_params(const Request& request, At at);
+[[nodiscard]] Params release_one_params(const Request& request, At at);
+[[nodiscard]] Params quick_params(const Batch& acquires, const Batch& releases, At at);
+[[nodiscard]] Params quick_renew_params(const Batch& renewals, At at);
+[[nodiscard]] Params apply_params(const Batch& requests, At at);
+
+// A row of quick or quick_renew.
+[[nodiscard]] Reply quick_reply(const Rows& rows, int row);
+
+// A row of acquire_one, release_one or apply; gives also which request it answers, from 0.
+[[nodiscard]] std::pair<std::size_t, Reply> reply_of(const Rows& rows, int row,
+                                                     const Batch& requests);
+
+// A row of find.
+[[nodiscard]] LockInfo info_of(const Rows& rows, int row);
+
+// The NOTIFY channel that stands for a channel of the seam: short, plain, one each.
+[[nodiscard]] std::string notify_channel(std::string_view channel);
+
+// Whether the row of its one name may decide the request alone.
+[[nodiscard]] bool is_simple(const Request& request);
+
+}  // namespace baton::store::postgres

@@ -1,0 +1,282 @@
+#include "store/postgres/connection.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include <poll.h>
+
+#include "store/postgres/sql_error.h"
+
+namespace baton::store::postgres {
+namespace {
+
+// Waits for the socket; false if the deadline came first.
+bool wait_for(int socket, short events, Deadline deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
+    if (left <= Millis{0}) return false;
+    pollfd waiting{socket, events, 0};
+    const int ready = poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(
+                                            left.count(), 60'000)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return true;  // let libpq find out
+  }
+}
+
+Error too_late(const std::string& what, bool in_doubt) {
+  return Error{.code = Code::unavailable,
+               .message = what,
+               .retryable = true,
+               .in_doubt = in_doubt};
+}
+
+// Plans must not depend on statistics that a young table does not have: always by key, in the
+// order of the keys.
+std::string session_sql(const Settings& settings) {
+  const auto set = [](const std::string& name, const std::string& value) {
+    return "set_config('" + name + "', '" + value + "', false), ";
+  };
+  return "SELECT " + set("search_path", "pg_catalog") +
+         set("statement_timeout", std::to_string(settings.statement_timeout().count())) +
+         set("lock_timeout", std::to_string(settings.lock_timeout().count())) +
+         set("idle_in_transaction_session_timeout", std::to_string(settings.apply_limit.count())) +
+         set("default_transaction_isolation", "read committed") +
+         set("default_transaction_deferrable", "off") + set("jit", "off") +
+         set("plan_cache_mode", "force_generic_plan") + set("enable_hashjoin", "off") +
+         set("enable_mergejoin", "off") + set("enable_seqscan", "off") +
+         set("enable_bitmapscan", "off") + set("enable_material", "off") +
+         set("bytea_output", "hex") +
+         "CASE current_setting('synchronous_commit') WHEN 'off' THEN "
+         "set_config('synchronous_commit', 'on', false) END";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> Connection::open(const Settings& settings, Deadline deadline) {
+  std::vector<const char*> keywords;
+  std::vector<const char*> values;
+  const std::string patience = std::to_string(settings.apply_limit.count());
+  const auto add = [&](const char* keyword, const char* value) {
+    keywords.push_back(keyword);
+    values.push_back(value);
+  };
+  add("fallback_application_name", "baton");
+  add("tcp_user_timeout", patience.c_str());  // a later one in the URL wins
+  for (const auto& [keyword, value] : settings.libpq) add(keyword.c_str(), value.c_str());
+  add("client_encoding", "UTF8");
+  add(nullptr, nullptr);
+  PGconn* raw = PQconnectStartParams(keywords.data(), values.data(), 0);
+  if (raw == nullptr) return Error{.message = "out of memory", .retryable = true};
+  std::unique_ptr<Connection> connection(new Connection(raw, settings));
+  if (auto connected = connection->connect(deadline); !connected) return connected.error();
+  if (auto begun = connection->begin_session(deadline); !begun) return begun.error();
+  return connection;
+}
+
+Connection::~Connection() { PQfinish(connection_); }
+
+Result<void> Connection::connect(Deadline deadline) {
+  // Verbose messages carry the SQLSTATE, which libpq tells in no other way while it connects.
+  PQsetErrorVerbosity(connection_, PQERRORS_VERBOSE);
+  PQsetNoticeProcessor(connection_, [](void*, const char*) {}, nullptr);
+  for (auto next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;) {
+    if (PQstatus(connection_) == CONNECTION_BAD) return broken();
+    const short events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+    if (!wait_for(PQsocket(connection_), events, deadline)) {
+      usable_ = false;
+      return too_late("no connection to " + settings_.location + " in time", false);
+    }
+    next = PQconnectPoll(connection_);
+    if (next == PGRES_POLLING_FAILED) return broken();
+  }
+  PQsetErrorVerbosity(connection_, PQERRORS_DEFAULT);
+  if (PQsetnonblocking(connection_, 1) != 0) return broken();
+  return {};
+}
+
+Result<void> Connection::begin_session(Deadline deadline) {
+  auto rows = script(session_sql(settings_), deadline);
+  if (!rows) {
+    rows.error().in_doubt = false;  // nothing was asked for yet
+    return rows.error();
+  }
+  if (const char* encoding = PQparameterStatus(connection_, "server_encoding");
+      encoding == nullptr || std::string_view(encoding) != "UTF8") {
+    return Error{.code = Code::bad_store,
+                 .message = "the database's encoding is not UTF8: names could not be kept"};
+  }
+  return {};
+}
+
+std::string Connection::last_words() const {
+  const char* message = PQerrorMessage(connection_);
+  std::string words = scrub(readable(message == nullptr ? "" : message), settings_);
+  if (const char* password = PQpass(connection_); password != nullptr && *password != '\0') {
+    Settings also;
+    also.secrets.emplace_back(password);
+    words = scrub(std::move(words), also);
+  }
+  return words.empty() ? "the connection has gone" : words;
+}
+
+Error Connection::broken() {
+  usable_ = false;
+  const char* message = PQerrorMessage(connection_);
+  state_ = state_in(message == nullptr ? "" : message);
+  return error_for(state_, last_words(), settings_);
+}
+
+Error Connection::refused(const PGresult* result) {
+  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+  const char* message = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  const char* severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  state_ = state == nullptr ? "" : state;
+  Error error = error_for(
+      state_, message == nullptr ? last_words() : scrub(readable(message), settings_), settings_);
+  // An ERROR has been rolled back. Anything worse ends the session, and may come after the commit.
+  const bool fatal = severity == nullptr || std::string_view(severity) != "ERROR";
+  if (fatal || PQstatus(connection_) == CONNECTION_BAD) {
+    usable_ = false;
+    error.in_doubt = true;
+  }
+  // A standby or a session whose plans are gone is no good to go on with.
+  if (state_ == "25006" || state_ == "26000") usable_ = false;
+  return error;
+}
+
+Result<void> Connection::await(Deadline deadline) {
+  for (;;) {
+    const int unsent = PQflush(connection_);
+    if (unsent < 0) return broken();
+    if (unsent == 0 && PQisBusy(connection_) == 0) return {};
+    const short events = static_cast<short>(POLLIN | (unsent > 0 ? POLLOUT : 0));
+    if (!wait_for(PQsocket(connection_), events, deadline)) {
+      usable_ = false;
+      state_.clear();
+      return too_late("no answer from " + settings_.location + " in time", true);
+    }
+    if (PQconsumeInput(connection_) == 0) return broken();
+  }
+}
+
+Result<Rows> Connection::finish(Deadline deadline) {
+  Rows rows;
+  std::optional<Error> problem;
+  for (;;) {
+    if (auto ready = await(deadline); !ready) {
+      ready.error().in_doubt = true;
+      return problem ? *problem : ready.error();
+    }
+    PGresult* result = PQgetResult(connection_);
+    if (result == nullptr) break;
+    Rows next(result);
+    const auto status = PQresultStatus(result);
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+      rows = std::move(next);
+    } else if (!problem) {
+      problem = refused(result);
+    }
+  }
+  if (problem) return *problem;
+  return rows;
+}
+
+Result<void> Connection::prepare(const Statement& statement, Deadline deadline) {
+  if (PQsendPrepare(connection_, statement.name, statement.sql,
+                    static_cast<int>(statement.types.size()), statement.types.data()) == 0) {
+    return broken();
+  }
+  auto done = finish(deadline);
+  if (!done) {
+    done.error().in_doubt = false;  // it was not run yet
+    return done.error();
+  }
+  prepared_.set(statement.number);
+  return {};
+}
+
+Result<Rows> Connection::run(const Statement& statement, const Params& params, Deadline deadline) {
+  if (!prepared_.test(statement.number)) {
+    if (auto done = prepare(statement, deadline); !done) return done.error();
+  }
+  const auto values = params.values();
+  const auto lengths = params.lengths();
+  const std::vector<int> binary(values.size(), 1);
+  if (PQsendQueryPrepared(connection_, statement.name, static_cast<int>(values.size()),
+                          values.data(), lengths.data(), binary.data(), 1) == 0) {
+    return broken();
+  }
+  return finish(deadline);
+}
+
+Result<Rows> Connection::script(const std::string& sql, Deadline deadline) {
+  if (PQsendQuery(connection_, sql.c_str()) == 0) return broken();
+  return finish(deadline);
+}
+
+Result<Rows> Connection::once(const std::string& sql, const std::vector<std::string>& params,
+                              Deadline deadline) {
+  std::vector<const char*> values;
+  for (const auto& param : params) values.push_back(param.c_str());
+  if (PQsendQueryParams(connection_, sql.c_str(), static_cast<int>(values.size()), nullptr,
+                        values.data(), nullptr, nullptr, 0) == 0) {
+    return broken();
+  }
+  return finish(deadline);
+}
+
+bool Connection::still_there() {
+  // A notice or a notification may have come; so may the end, behind a few last words.
+  while (usable_) {
+    pollfd idle{PQsocket(connection_), POLLIN, 0};
+    if (poll(&idle, 1, 0) == 0) return true;
+    if (PQconsumeInput(connection_) == 0 || PQstatus(connection_) != CONNECTION_OK) usable_ = false;
+  }
+  return false;
+}
+
+Result<bool> Connection::behind_transaction_pool(Deadline deadline) {
+  const auto pid = [&](Connection& one) -> Result<std::string> {
+    auto rows = one.script("SELECT pg_backend_pid()", deadline);
+    if (!rows) return rows.error();
+    return std::string(rows->text(0, 0));
+  };
+  auto own = pid(*this);
+  if (!own) return own.error();
+  // A proxy makes up the process id that a client gets when it connects.
+  if (*own == std::to_string(PQbackendPID(connection_))) return false;
+  auto second = open(settings_, deadline);
+  if (!second) return second.error();
+  // In session mode each of the two keeps a backend of its own.
+  for (int round = 0; round < 8; ++round) {
+    auto other = pid(**second);
+    if (!other) return other.error();
+    auto again = pid(*this);
+    if (!again) return again.error();
+    if (*other == *own || *again != *own) return true;
+  }
+  return false;
+}
+
+int Connection::socket() const { return PQsocket(connection_); }
+
+bool Connection::receive(std::vector<Notification>& notifications) {
+  if (PQconsumeInput(connection_) == 0) usable_ = false;
+  while (PGnotify* note = PQnotifies(connection_)) {
+    notifications.push_back({note->relname, note->extra});
+    PQfreemem(note);
+  }
+  if (PQstatus(connection_) != CONNECTION_OK) usable_ = false;
+  return usable_;
+}
+
+void Connection::cancel() {
+  if (PGcancel* handle = PQgetCancel(connection_)) {
+    char ignored[256];
+    PQcancel(handle, ignored, sizeof ignored);
+    PQfreeCancel(handle);
+  }
+}
+
+}  // namespace baton::store::postgres

@@ -1,0 +1,144 @@
+#include "store/postgres/listener.h"
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <stdexcept>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/backoff.h"
+
+namespace baton::store::postgres {
+namespace {
+
+constexpr Millis kSweepEvery = std::chrono::minutes(3);
+constexpr Millis kSweepOn{200};
+constexpr std::int32_t kSweepRows = 1000;
+
+std::uint64_t some_bits() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  return random();
+}
+
+}  // namespace
+
+Listener::Listener(const Settings& settings, Options options)
+    : settings_(settings), options_(std::move(options)), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (event_ < 0) throw std::runtime_error("eventfd failed");
+}
+
+Listener::~Listener() {
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    signal();
+    thread_.join();
+  }
+  close(event_);
+}
+
+void Listener::signal() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
+}
+
+std::unique_ptr<Watch> Listener::watch(const std::string& channel, WakeSink& sink) {
+  auto watch = subscribers_->add(channel, sink);
+  const std::lock_guard lock(mutex_);
+  channels_.emplace(notify_channel(channel), channel);
+  if (!thread_.joinable()) {
+    thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+  }
+  signal();
+  return watch;
+}
+
+// Until something comes on the socket (if any), the eventfd or the time is over.
+void Listener::pause(Millis most, const std::stop_token& stop, int socket) {
+  if (stop.stop_requested()) return;
+  std::array<pollfd, 2> waiting{pollfd{event_, POLLIN, 0}, pollfd{socket, POLLIN, 0}};
+  poll(waiting.data(), socket < 0 ? 1 : 2, static_cast<int>(most.count()));
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto drained = read(event_, &count, sizeof count);
+}
+
+void Listener::work(const std::stop_token& stop) {
+  core::Backoff backoff(Millis(50), Millis(5000));
+  while (!stop.stop_requested()) {
+    auto opened = Connection::open(settings_, BootClock::now() + settings_.apply_limit);
+    if (opened) {
+      if (serve(**opened, stop)) backoff.reset();
+    }
+    if (!stop.stop_requested()) pause(backoff.next(some_bits()), stop, -1);
+  }
+}
+
+// Runs until the connection or the listener ends; tells whether it ever worked.
+bool Listener::serve(Connection& connection, const std::stop_token& stop) {
+  std::set<std::string> heard;
+  bool gone = false;
+  bool worked = false;
+  next_sweep_ = std::max(next_sweep_, BootClock::now() + Millis(some_bits() % kSweepEvery.count()));
+  while (!gone && !stop.stop_requested()) {
+    if (!listen_to_new(connection, heard)) return worked;
+    worked = true;
+    if (BootClock::now() >= next_sweep_ && !sweep(connection)) return worked;
+    deliver(connection, gone);  // last: statements read notifications too, and keep them
+    const auto left = std::chrono::ceil<Millis>(next_sweep_ - BootClock::now());
+    if (!gone) pause(std::clamp(left, Millis(1), kSweepEvery), stop, connection.socket());
+  }
+  return worked;
+}
+
+bool Listener::listen_to_new(Connection& connection, std::set<std::string>& heard) {
+  std::string sql;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, channel] : channels_) {
+      if (heard.insert(name).second) sql += "LISTEN " + name + ";";  // letters and digits only
+    }
+  }
+  if (sql.empty()) return true;
+  if (!connection.script(sql, BootClock::now() + settings_.apply_limit)) return false;
+  if (!options_.drop_wakeups) subscribers_->wake_all();
+  return true;
+}
+
+void Listener::deliver(Connection& connection, bool& gone) {
+  std::vector<Connection::Notification> notifications;
+  gone = !connection.receive(notifications);
+  if (options_.drop_wakeups) return;
+  std::map<std::string, std::vector<GrantId>> grants;
+  for (auto& [name, payload] : notifications) {
+    std::erase(payload, '-');
+    const auto grant = parse_grant_id(payload);
+    const std::lock_guard lock(mutex_);
+    if (const auto it = channels_.find(name); grant && it != channels_.end()) {
+      grants[it->second].push_back(*grant);
+    }
+  }
+  for (const auto& [channel, woken] : grants) subscribers_->wake(channel, woken);
+}
+
+// One step of a sweep. An error of the statement only ends this sweep.
+bool Listener::sweep(Connection& connection) {
+  Params params;
+  params.add(std::string_view(swept_to_));
+  params.add(kSweepRows);
+  const At at = options_.at ? options_.at() : At{};
+  if (at) {
+    params.add(std::int64_t{at->count()});
+  } else {
+    params.null();
+  }
+  const auto rows = connection.run(kSweep, params, BootClock::now() + settings_.apply_limit);
+  swept_to_ = rows && rows->size() == 1 ? std::string(rows->text(0, 0)) : std::string();
+  const bool more = !swept_to_.empty();
+  next_sweep_ = BootClock::now() +
+                (more ? kSweepOn : kSweepEvery / 2 + Millis(some_bits() % kSweepEvery.count()));
+  return connection.usable();
+}
+
+}  // namespace baton::store::postgres

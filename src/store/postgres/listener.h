@@ -1,0 +1,55 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "core/lock_table.h"
+#include "store/common/subscribers.h"
+#include "store/postgres/codec.h"
+
+namespace baton::store::postgres {
+
+// Hears the NOTIFYs of the channels that are watched, on a connection and a thread of its own that
+// start with the first watch, and now and then sweeps forgotten names on the side. Whatever may
+// have been missed while there was no connection, everybody is woken for.
+class Listener {
+ public:
+  struct Options {
+    std::function<At()> at;
+    bool drop_wakeups = false;  // for tests: hear nothing
+  };
+
+  Listener(const Settings& settings, Options options);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink);
+
+ private:
+  void work(const std::stop_token& stop);
+  bool serve(Connection& connection, const std::stop_token& stop);
+  bool listen_to_new(Connection& connection, std::set<std::string>& heard);
+  void deliver(Connection& connection, bool& gone);
+  bool sweep(Connection& connection);
+  void pause(Millis most, const std::stop_token& stop, int socket);
+  void signal();
+
+  const Settings& settings_;
+  Options options_;
+  std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
+  int event_;  // eventfd: something to do
+
+  std::mutex mutex_;
+  std::map<std::string, std::string> channels_;  // by their NOTIFY name
+  std::string swept_to_;
+  Instant next_sweep_{};
+  std::jthread thread_;
+};
+
+}  // namespace baton::store::postgres

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/backoff.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/reaper.h"
+
+namespace baton::store::postgres {
+
+// Renewals have a connection of their own: a queue of other requests must not cost a lease.
+enum class Lane { requests, renewals };
+
+// The connections for requests: two and one, opened when first needed and again after a failure,
+// each with a pause that grows. Thread-safe.
+class Pool {
+ public:
+  explicit Pool(const Settings& settings) : settings_(settings) {}
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // One connection for one caller, back in the pool at the end of the scope.
+  class Lease {
+   public:
+    Lease(Pool& pool, std::size_t slot) : pool_(&pool), slot_(slot) {}
+    Lease(Lease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), slot_(other.slot_) {}
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (pool_ != nullptr) pool_->give_back(slot_);
+    }
+    Connection* operator->() const { return pool_->slots_[slot_].connection.get(); }
+    Connection& operator*() const { return *pool_->slots_[slot_].connection; }
+
+   private:
+    Pool* pool_;
+    std::size_t slot_;
+  };
+
+  // Waits for a free connection and, if need be, for the server, until the deadline.
+  Result<Lease> take(Lane lane, Deadline deadline);
+
+  // Takes in a connection that the caller has opened already.
+  void adopt(std::unique_ptr<Connection> connection);
+
+ private:
+  struct Slot {
+    std::unique_ptr<Connection> connection;
+    bool taken = false;
+    core::Backoff backoff{Millis(20), Millis(2000)};
+  };
+
+  std::optional<std::size_t> free_slot(Lane lane) const;
+  Result<void> connect(Slot& slot, Deadline deadline);
+  void give_back(std::size_t slot);
+
+  const Settings& settings_;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::array<Slot, 3> slots_;
+  Reaper reaper_;
+};
+
+}  // namespace baton::store::postgres

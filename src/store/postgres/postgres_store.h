@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "baton/postgres_store.h"
+#include "core/lock_table.h"
+
+namespace baton::store {
+
+struct PostgresOptions {
+  std::string url;
+  std::function<core::StoreTime()> now;  // for tests: instead of the server's clock
+  bool drop_wakeups = false;             // for tests: hear no notification
+};
+
+Result<std::unique_ptr<LockStore>> open_postgres_store(PostgresOptions options, Deadline deadline);
+
+}  // namespace baton::store

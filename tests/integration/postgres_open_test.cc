@@ -1,0 +1,277 @@
+// What it takes to open a PostgreSQL store, and what a user is told when it does not open.
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <thread>
+
+#include "postgres_database.h"
+#include "support/postgres_server.h"
+
+namespace baton::test {
+namespace {
+
+Error error_of_opening(const std::string& url, Deadline deadline = soon()) {
+  auto store = open_postgres_store(url, deadline);
+  EXPECT_FALSE(store) << "it opened";
+  return store ? Error{} : store.error();
+}
+
+bool mentions(const Error& error, const std::string& text) {
+  return error.message.find(text) != std::string::npos;
+}
+
+TEST(PostgresOpen, many_replicas_can_migrate_at_once) {
+  const Database database;
+  std::atomic<int> migrated{0};
+  std::atomic<int> found_it_done{0};
+  {
+    std::vector<std::jthread> replicas;
+    for (int i = 0; i < 8; ++i) {
+      replicas.emplace_back([&] {
+        const auto versions = open_postgres_admin(database.url(), soon()).value()->migrate(soon());
+        ASSERT_TRUE(versions) << versions.error().message;
+        EXPECT_EQ(versions->second, 1);
+        ++(versions->first == 0 ? migrated : found_it_done);
+      });
+    }
+  }
+  EXPECT_EQ(migrated, 1);
+  EXPECT_EQ(found_it_done, 7);
+  EXPECT_EQ(ask(*database.store(), acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
+}
+
+TEST(PostgresOpen, a_database_without_the_schema_says_what_to_run) {
+  const Database database;
+  const Error error = error_of_opening(database.url());
+  EXPECT_EQ(error.code, Code::bad_store);
+  EXPECT_TRUE(mentions(error, "baton store migrate --store")) << error.message;
+  const auto status = open_postgres_admin(database.url(), soon()).value()->status(soon());
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(status->schema_version, 0);
+  EXPECT_EQ(status->schema_expected, 1);
+}
+
+TEST(PostgresOpen, a_newer_schema_is_refused) {
+  const Database database;
+  database.migrate();
+  Session(database.url()).sql("UPDATE baton.meta SET version = 99");
+  const Error error = error_of_opening(database.url());
+  EXPECT_EQ(error.code, Code::bad_store);
+  EXPECT_TRUE(mentions(error, "99")) << error.message;
+  const auto again = open_postgres_admin(database.url(), soon()).value()->migrate(soon());
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().code, Code::bad_store);
+}
+
+TEST(PostgresOpen, a_database_that_is_not_there_is_a_bad_store) {
+  const Database database;
+  const std::string url = database.url();
+  EXPECT_EQ(error_of_opening(url + "_not").code, Code::bad_store);
+}
+
+TEST(PostgresOpen, an_unreachable_server_is_unavailable_and_not_in_doubt) {
+  const std::string url = "postgres://me:hush-hush@127.0.0.1:" + std::to_string(free_port()) + "/x";
+  const Error error = error_of_opening(url, in(Millis(300)));
+  EXPECT_EQ(error.code, Code::unavailable);
+  EXPECT_TRUE(error.retryable);
+  EXPECT_FALSE(error.in_doubt);
+  EXPECT_FALSE(mentions(error, "hush-hush")) << error.message;
+}
+
+TEST(PostgresOpen, a_url_that_cannot_be_read_is_refused_without_showing_its_password) {
+  const std::vector<std::string> bad = {
+      "postgres://me:hush-hush@[::1/x",   "postgres://me:hush-hush%zz@localhost/x",
+      "mysql://me:hush-hush@localhost/x", "postgres://me:hush-hush@localhost/x?nonsense=hush-hush",
+      "postgres://me:hush-hush@localhost/x?baton_nonsense=1",
+      "postgres://me:hush-hush@localhost/x?baton_apply_timeout=hush-hush"};
+  for (const auto& url : bad) {
+    const Error error = error_of_opening(url);
+    EXPECT_EQ(error.code, Code::bad_url) << url;
+    EXPECT_FALSE(mentions(error, "hush-hush")) << error.message;
+  }
+}
+
+TEST(PostgresOpen, the_apply_limit_comes_from_the_url) {
+  const Database database;
+  database.migrate();
+  EXPECT_EQ(database.store()->capabilities().apply_limit, Millis(5000));
+  EXPECT_EQ(database.store("?baton_apply_timeout=700ms")->capabilities().apply_limit, Millis(700));
+  EXPECT_EQ(database.store("?baton_apply_timeout=2s&application_name=x")->capabilities().apply_limit,
+            Millis(2000));
+}
+
+// A server on which everybody but postgres needs a password.
+class GuardedServer {
+ public:
+  GuardedServer() {
+    const auto path = dir_ / "hba.conf";
+    std::ofstream(path) << "local all all trust\n"
+                           "host all postgres 127.0.0.1/32 trust\n"
+                           "host all all 127.0.0.1/32 scram-sha-256\n";
+    std::filesystem::permissions(dir_.path(), std::filesystem::perms::others_exec |
+                                                  std::filesystem::perms::owner_all);
+    server_ = std::make_unique<PostgresServer>(
+        PostgresOptions{.settings = {{"hba_file", path.string()}}});
+  }
+  [[nodiscard]] std::string url() const { return server_->url(); }
+
+ private:
+  TempDir dir_{"hba"};
+  std::unique_ptr<PostgresServer> server_;
+};
+
+TEST(PostgresOpen, a_wrong_password_is_unauthorized_and_never_printed) {
+  const GuardedServer server;
+  const Database database(server.url());
+  database.migrate();
+  Session(database.url())
+      .sql("CREATE ROLE app LOGIN PASSWORD 'right-horse';"
+           "GRANT USAGE ON SCHEMA baton TO app;"
+           "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO app;"
+           "GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app");
+  const Error error = error_of_opening(database.url_as("app:wrong-horse"));
+  EXPECT_EQ(error.code, Code::unauthorized);
+  EXPECT_FALSE(error.retryable);
+  EXPECT_FALSE(mentions(error, "horse")) << error.message;
+  const std::string right = database.url_as("app:right-horse");
+  const auto store = open_postgres_store(right, soon());
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ(ask(**store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
+  const auto status = open_postgres_admin(right, soon()).value()->status(soon());
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(status->location.find("horse"), std::string::npos) << status->location;
+}
+
+// Roles belong to the server, so their names must be this test's own.
+class Role {
+ public:
+  explicit Role(const Database& database) : database_(database), name_("role_" + database.name()) {
+    Session(database_.url()).sql("CREATE ROLE " + name_ + " LOGIN");
+  }
+  ~Role() {
+    try {
+      Session(database_.url()).sql("DROP OWNED BY " + name_ + "; DROP ROLE " + name_);
+    } catch (const std::exception&) {
+      // The server goes with the test run.
+    }
+  }
+  Role(const Role&) = delete;
+  Role& operator=(const Role&) = delete;
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  const Database& database_;
+  std::string name_;
+};
+
+TEST(PostgresOpen, a_role_with_only_the_documented_rights_can_do_everything) {
+  const Database database;
+  database.migrate();
+  const Role role(database);
+  Session(database.url())
+      .sql("GRANT USAGE ON SCHEMA baton TO " + role.name() +
+           ";GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO " + role.name() +
+           ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO " + role.name());
+  const auto store = open_postgres_store(database.url_as(role.name()), soon()).value();
+  EXPECT_EQ(ask(*store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
+  EXPECT_EQ(ask(*store, acquire(2, "DEFAULT:a", Millis(5000))).outcome, Outcome::queued);
+  EXPECT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a")).outcome, Outcome::granted);
+  EXPECT_EQ(ask(*store, request(Verb::release, 1, "DEFAULT:a")).outcome, Outcome::done);
+  EXPECT_EQ(ask(*store, request(Verb::claim, 2, "DEFAULT:a")).outcome, Outcome::granted);
+  EXPECT_EQ(store->find({}, soon()).value().items.size(), 1U);
+  EXPECT_EQ(Session(database.url_as(role.name())).sql("SELECT baton.sweep('', 100, NULL)"), "");
+}
+
+TEST(PostgresOpen, missing_rights_are_named) {
+  const Database database;
+  const Role role(database);
+  const auto admin = open_postgres_admin(database.url_as(role.name()), soon()).value();
+  const auto migrated = admin->migrate(soon());
+  ASSERT_FALSE(migrated);
+  EXPECT_EQ(migrated.error().code, Code::unauthorized);
+  EXPECT_TRUE(mentions(migrated.error(), "CREATE on the database")) << migrated.error().message;
+  database.migrate();
+  Error error = error_of_opening(database.url_as(role.name()));
+  EXPECT_EQ(error.code, Code::unauthorized);
+  EXPECT_TRUE(mentions(error, "USAGE on schema baton")) << error.message;
+  Session(database.url())
+      .sql("GRANT USAGE ON SCHEMA baton TO " + role.name() +
+           ";GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA baton TO " + role.name());
+  error = error_of_opening(database.url_as(role.name()));
+  EXPECT_TRUE(mentions(error, "DELETE on baton.lock")) << error.message;
+  EXPECT_TRUE(mentions(error, "sequence baton.counter")) << error.message;
+}
+
+// PgBouncer in front of the shared server.
+class Bouncer {
+ public:
+  Bouncer(const Database& database, const std::string& mode) : port_(free_port()) {
+    const std::string server = database.url();
+    const auto at = server.find('@') + 1;
+    const auto colon = server.find(':', at);
+    const auto slash = server.find('/', at);
+    const auto path = dir_ / "pgbouncer.ini";
+    std::ofstream(path) << "[databases]\n"
+                        << database.name() << " = host=" << server.substr(at, colon - at)
+                        << " port=" << server.substr(colon + 1, slash - colon - 1)
+                        << " user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "
+                        << port_ << "\nunix_socket_dir =\nauth_type = any\npool_mode = " << mode
+                        << "\n";
+    std::filesystem::permissions(dir_.path(), std::filesystem::perms::others_exec |
+                                                  std::filesystem::perms::owner_all);
+    const bool root = geteuid() == 0;
+    process_ = std::make_unique<Process>(ProcessOptions{
+        .argv = {"/usr/sbin/pgbouncer", path.string()}, .user = root ? "postgres" : ""});
+    url_ = "postgres://postgres@127.0.0.1:" + std::to_string(port_) + "/" + database.name();
+    const bool up = poll_until([&] {
+      try {
+        return Session(url_).sql("SELECT 1") == "1";
+      } catch (const std::exception&) {
+        return false;
+      }
+    });
+    if (!up) throw std::runtime_error("pgbouncer: " + process_->err());
+  }
+  [[nodiscard]] const std::string& url() const { return url_; }
+
+ private:
+  TempDir dir_{"bouncer"};
+  int port_;
+  std::unique_ptr<Process> process_;
+  std::string url_;
+};
+
+TEST(PostgresOpen, a_transaction_pooling_proxy_is_refused) {
+  const Database database;
+  database.migrate();
+  const Bouncer bouncer(database, "transaction");
+  const Error error = error_of_opening(bouncer.url());
+  EXPECT_EQ(error.code, Code::bad_store);
+  EXPECT_TRUE(mentions(error, "transaction-pooling proxy")) << error.message;
+}
+
+TEST(PostgresOpen, a_session_pooling_proxy_is_fine) {
+  const Database database;
+  database.migrate();
+  const Bouncer bouncer(database, "session");
+  const auto store = open_postgres_store(bouncer.url(), soon());
+  ASSERT_TRUE(store) << store.error().message;
+  EXPECT_EQ(ask(**store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
+}
+
+TEST(PostgresOpen, raised_tokens_stay_above_the_floor) {
+  const Database database;
+  database.migrate();
+  const auto store = database.store();
+  const auto admin = open_postgres_admin(database.url(), soon()).value();
+  const Token before = ask(*store, acquire(1, "DEFAULT:a")).tokens.at(0);
+  ASSERT_TRUE(admin->raise_tokens(before + 1000, soon()));
+  const Token after = ask(*store, acquire(2, "DEFAULT:b")).tokens.at(0);
+  EXPECT_GT(after, before + 1000);
+  ASSERT_TRUE(admin->raise_tokens(5, soon()));
+  EXPECT_GT(ask(*store, acquire(3, "DEFAULT:c")).tokens.at(0), after);
+}
+
+}  // namespace
+}  // namespace baton::test
