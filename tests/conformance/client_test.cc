@@ -333,7 +333,7 @@ TEST_P(Client, a_set_is_taken_and_released_whole) {
   auto a = replica("a");
   auto b = replica("b");
   const LockName other{.subject = "report", .resources = {"2026-12"}};
-  auto both = a.locks.acquire({kName, other}, kShort);
+  auto both = a.locks.acquire_all({kName, other}, kShort);
   ASSERT_TRUE(both);
   EXPECT_EQ(both->tokens().size(), 2U);
   EXPECT_EQ(b.locks.try_acquire(other, kShort).error().code, Code::busy);

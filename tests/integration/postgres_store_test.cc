@@ -48,7 +48,8 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
                       ", 0" +
                       tail));
   EXPECT_FALSE(writes("baton.quick(ARRAY[" + key + "], ARRAY[" + sql_uuid(9) +
-                      "], '{5}', '{1000}', '{0}', '{p}', '{o}', '{c}', '{NULL}', '{0}', '{}', '{}'"
+                      "], '{5}', '{1000}', '{0}', '{p}', '{o}', '{c}', '{NULL}', '{0}', '{}', "
+                      "'{}', '{}', '{}', '{}'"
                       ", NULL)"));
   const auto apply = [&](int verb, std::uint64_t number, int ticket) {
     return "baton.apply(ARRAY[" + std::to_string(verb) + "]::smallint[], ARRAY[" +

@@ -19,9 +19,9 @@ const Statement kQuick{
     2,
     "baton_quick",
     "SELECT * FROM baton.quick($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-    "$12, $13)",
+    "$12, $13, $14, $15, $16)",
     {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray, kTextArray, kTextArray,
-     kTextArray, kInt8Array, kTextArray, kUuidArray, 20}};
+     kTextArray, kInt8Array, kTextArray, kUuidArray, kTextArray, kUuidArray, kInt8Array, 20}};
 const Statement kQuickRenew{3,
                             "baton_quick_renew",
                             "SELECT * FROM baton.quick_renew($1, $2, $3)",
@@ -36,6 +36,10 @@ const Statement kApply{
      kTextArray, kTextArray, kTextArray, kTextArray, kBoolArray, 20}};
 const Statement kFind{
     5, "baton_find", "SELECT * FROM baton.find($1, $2, $3, $4, $5, $6)", {25, 25, 16, 23, 20, 20}};
+const Statement kClaimOne{7,
+                          "baton_claim_one",
+                          "SELECT * FROM baton.claim_one($1, $2, $3, $4, $5, $6)",
+                          {25, 2950, 21, 20, 20, 20}};
 const Statement kSweep{6, "baton_sweep", "SELECT baton.sweep($1, $2, $3)", {25, 23, 20}};
 
 namespace {
@@ -121,6 +125,7 @@ bool is_simple(const Request& request) {
   if (request.asks.size() != 1 || !request.change.empty()) return false;
   switch (request.verb) {
     case Verb::acquire: return !request.if_ordinal_below && version_of(request).has_value();
+    case Verb::claim: return version_of(request).has_value();
     case Verb::renew: return true;
     case Verb::release: return request.to.empty();
     default: return false;
@@ -165,9 +170,20 @@ Params release_one_params(const Request& request, At at) {
   return params;
 }
 
-Params quick_params(const Batch& acquires, const Batch& releases, At at) {
+Params claim_one_params(const Request& request, At at) {
   Params params;
-  params.reserve(512 * (1 + acquires.size()) + 128 * releases.size());
+  params.add(std::string_view(request.asks[0].key));
+  params.add(request.grant);
+  params.add(mode_number(request.asks[0].mode));
+  params.add(span(request.ticket));
+  params.add(version_of(request));
+  params.add(micros(at));
+  return params;
+}
+
+Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims, At at) {
+  Params params;
+  params.reserve(512 * (1 + acquires.size()) + 128 * (releases.size() + claims.size()));
   const auto key = [](const Request* r) { return std::string_view(r->asks[0].key); };
   const auto grant = [](const Request* r) { return r->grant; };
   params.array(Type::text, acquires, key);
@@ -182,6 +198,9 @@ Params quick_params(const Batch& acquires, const Batch& releases, At at) {
   params.array(Type::int8, acquires, [](auto* r) { return version_of(*r); });
   params.array(Type::text, releases, key);
   params.array(Type::uuid, releases, grant);
+  params.array(Type::text, claims, key);
+  params.array(Type::uuid, claims, grant);
+  params.array(Type::int8, claims, [](auto* r) { return version_of(*r); });
   params.add(micros(at));
   return params;
 }
