@@ -28,7 +28,7 @@ class BatchRun {
   void sort_out();
   Result<void> send_one(std::size_t index);
   Result<void> send_quick();
-  Result<void> send_quick(const Indices& acquires, const Indices& releases);
+  Result<void> send_quick(const Indices& acquires, const Indices& releases, const Indices& claims);
   Result<void> send_renewals(const Indices& renewals);
   Result<void> send_slow(const Indices& requests);
   Result<void> send_apart(const Indices& requests);
