@@ -26,8 +26,14 @@ Result<void> in_chunks(const Indices& all, std::size_t most, Send send) {
 
 }  // namespace
 
-BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings)
-    : batch_(batch), at_(at), settings_(settings), replies_(batch.size()), settled_(batch.size()) {
+BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings,
+                   Contended& contended)
+    : batch_(batch),
+      at_(at),
+      settings_(settings),
+      contended_(contended),
+      replies_(batch.size()),
+      settled_(batch.size()) {
   sort_out();
 }
 
@@ -109,8 +115,14 @@ Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadl
   return error;
 }
 
+// A lone request: the shortest statement if its name was free lately, else one that settles it in
+// any case.
 Result<void> BatchRun::send_one(std::size_t index) {
   const Request& request = batch_[index];
+  if (request.verb != Verb::claim && !contended_.has(request.asks[0].key)) {
+    if (auto sent = send_free(index); !sent || settled_[index]) return sent;
+    contended_.add(request.asks[0].key);
+  }
   const auto rows =
       request.verb == Verb::acquire ? run(kAcquireOne, acquire_one_params(request, at_))
       : request.verb == Verb::claim ? run(kClaimOne, claim_one_params(request, at_))
@@ -123,6 +135,16 @@ Result<void> BatchRun::send_one(std::size_t index) {
     replies_[index] = reply_of(*rows, row, {&request}).second;
     settled_[index] = true;
   }
+  return {};
+}
+
+Result<void> BatchRun::send_free(std::size_t index) {
+  const Request& request = batch_[index];
+  const auto rows = request.verb == Verb::acquire
+                        ? run(kAcquireFree, acquire_free_params(request, at_))
+                        : run(kReleaseHeld, release_one_params(request, at_));
+  if (!rows) return rows.error();
+  settle_by_key(*rows, {index});
   return {};
 }
 

@@ -5,9 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include "core/apply.h"
+#include "store/postgres/acquire_free.sql.h"
+#include "store/postgres/release_held.sql.h"
 
 namespace baton::store::postgres {
 
+const Statement kAcquireFree{8,
+                             "baton_acquire_free",
+                             embedded::store_postgres::acquire_free_sql,
+                             {25, 2950, 21, 20, 20, 20, 25, 25, 25, 25, 20}};
+const Statement kReleaseHeld{
+    9, "baton_release_held", embedded::store_postgres::release_held_sql, {25, 2950, 20}};
 const Statement kAcquireOne{
     0,
     "baton_acquire_one",
@@ -142,6 +150,22 @@ std::string notify_channel(std::string_view channel) {
     b ^= b >> 29;
   }
   return "baton_" + to_string(GrantId{a, b});
+}
+
+Params acquire_free_params(const Request& request, At at) {
+  Params params;
+  params.add(std::string_view(request.asks[0].key));
+  params.add(request.grant);
+  params.add(mode_number(request.asks[0].mode));
+  params.add(span(request.ttl));
+  params.add(span(request.at_least_for));
+  params.add(version_of(request));
+  params.add(std::string_view(request.predicate));
+  params.add(std::string_view(request.owner));
+  params.add(std::string_view(channel_of(request)));
+  params.add(metadata_text(request));
+  params.add(micros(at));
+  return params;
 }
 
 Params acquire_one_params(const Request& request, At at) {

@@ -181,7 +181,7 @@ Result<Rows> Connection::finish(Deadline deadline) {
 }
 
 Result<void> Connection::prepare(const Statement& statement, Deadline deadline) {
-  if (PQsendPrepare(connection_, statement.name, statement.sql,
+  if (PQsendPrepare(connection_, statement.name, std::string(statement.sql).c_str(),
                     static_cast<int>(statement.types.size()), statement.types.data()) == 0) {
     return broken();
   }

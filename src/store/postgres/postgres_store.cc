@@ -42,7 +42,7 @@ class PostgresStore final : public LockStore {
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     return contained([&]() -> Result<std::vector<Reply>> {
-      BatchRun run(batch, at(), settings_);
+      BatchRun run(batch, at(), settings_, contended_);
       if (run.nothing_to_send()) return run.replies();
       auto connection = pool_.take(run.lane(), deadline);
       if (!connection) return connection.error();
@@ -125,6 +125,7 @@ class PostgresStore final : public LockStore {
 
   const Settings settings_;
   const PostgresOptions options_;
+  Contended contended_;
   Pool pool_;
   Listener listener_;
 };
