@@ -265,6 +265,7 @@ void describe(CLI::App& root, Arguments& all) {
       "  baton lock find --subject page                      who holds what\n\n"
       "The store is --store, $BATON_STORE, 'store:' in baton.yaml (here or in\n"
       "$XDG_CONFIG_HOME/baton), or else a file of your own in $XDG_STATE_HOME/baton.");
+  add_common(&root, all);  // before the command or behind it, as one is used to
   add_run(root, all);
   add_lock(root, all);
   add_fence(root, all);
