@@ -283,8 +283,10 @@ struct Reached {
 
 Reached reached(CLI::App& root, const std::vector<std::string>& words) {
   Reached at{&root};
-  for (const auto& word : words) {
-    if (word.starts_with("-")) break;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--store" || word == "--region" || word == "--owner") ++i;  // and its value
+    if (word.starts_with("-")) continue;
     const auto children = at.app->get_subcommands([](CLI::App*) { return true; });
     if (children.empty()) break;
     const auto next = std::find_if(children.begin(), children.end(),
