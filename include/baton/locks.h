@@ -31,8 +31,8 @@ struct AcquireOptions {
   Millis at_least_for{0};  // stays taken so long even if released before
   Metadata metadata;
   std::optional<std::int64_t> if_ordinal_below;  // else superseded
-  NoteChange note;         // written with the grant
-  std::stop_token stop;    // ends the wait: cancelled
+  NoteChange note;                               // written with the grant
+  std::stop_token stop;                          // ends the wait: cancelled
 };
 
 struct BreakOptions {
@@ -55,8 +55,10 @@ class BATON_EXPORT LockClient {
   static Result<LockClient> make(std::shared_ptr<LockStore> store, ClientOptions options = {});
 
   Result<Lease> acquire(const LockName& name, const AcquireOptions& options = {});
-  Result<Lease> acquire(const std::vector<LockName>& set, const AcquireOptions& options = {});
   Result<Lease> try_acquire(const LockName& name, AcquireOptions options = {});
+
+  // All of them or none, under one lease.
+  Result<Lease> acquire_all(const std::vector<LockName>& set, const AcquireOptions& options = {});
 
   // Needs no thread while it waits. `then` runs on a thread of the client: it must not block.
   void acquire_async(std::vector<LockName> set, AcquireOptions options,
@@ -95,7 +97,8 @@ class BATON_EXPORT LockClient {
 
 // Opens the store behind a URL (memory:, sqlite:PATH, postgres://…) and a client on it. In the
 // component `baton::open`; programs that want fewer dependencies call LockClient::make themselves.
-[[nodiscard]] BATON_EXPORT Result<LockClient> open(std::string_view url, ClientOptions options = {});
+[[nodiscard]] BATON_EXPORT Result<LockClient> open(std::string_view url,
+                                                   ClientOptions options = {});
 [[nodiscard]] BATON_EXPORT Result<std::shared_ptr<LockStore>> open_store(std::string_view url,
                                                                          Deadline deadline);
 [[nodiscard]] BATON_EXPORT Result<std::unique_ptr<class StoreAdmin>> open_admin(

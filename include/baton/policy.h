@@ -24,17 +24,17 @@ struct LockRules {
 };
 
 struct SubjectPolicy {
-  bool predicate_scoped = false;  // scope: predicate: its predicates do not conflict
-  std::string parent;             // a lock on this takes intent locks on its parent
-  LockRules rules;                // for every predicate
+  bool predicate_scoped = false;                // scope: predicate: its predicates do not conflict
+  std::string parent;                           // a lock on this takes intent locks on its parent
+  LockRules rules;                              // for every predicate
   std::map<std::string, LockRules> predicates;  // in addition, for one
   std::string description;
   bool operator==(const SubjectPolicy&) const = default;
 };
 
 struct Policy {
-  std::int64_t version = 0;  // 0: the store has none
-  bool draining = false;     // between two versions: nobody acquires
+  std::int64_t version = 0;    // 0: the store has none
+  bool draining = false;       // between two versions: nobody acquires
   bool only_declared = false;  // subjects: declared — any other subject is denied
   std::map<std::string, SubjectPolicy> subjects;
   bool operator==(const Policy&) const = default;

@@ -72,22 +72,22 @@ struct Request {
   Verb verb = Verb::get;
   GrantId grant;
   std::vector<Ask> asks;
-  std::string predicate;          // acquire: what the holder does
-  std::string owner;              // acquire: which node, for people and for `to`
-  std::string channel;            // acquire: whom to wake, unique per process
-  Metadata metadata;              // acquire
-  Millis ttl{0};                  // acquire
-  Millis ticket{0};               // acquire, claim, convert: a place in the queue kept so long
-  Millis handoff{0};              // acquire: how long a promoted waiter may take to claim
-  Millis at_least_for{0};         // acquire: stays taken so long even if released before
-  Millis tombstone{0};            // cancel: an acquire of this grant that comes within this fails
+  std::string predicate;   // acquire: what the holder does
+  std::string owner;       // acquire: which node, for people and for `to`
+  std::string channel;     // acquire: whom to wake, unique per process
+  Metadata metadata;       // acquire
+  Millis ttl{0};           // acquire
+  Millis ticket{0};        // acquire, claim, convert: a place in the queue kept so long
+  Millis handoff{0};       // acquire: how long a promoted waiter may take to claim
+  Millis at_least_for{0};  // acquire: stays taken so long even if released before
+  Millis tombstone{0};     // cancel: an acquire of this grant that comes within this fails
   std::optional<std::int64_t> if_ordinal_below;  // acquire: else superseded
-  NoteChange change;              // acquire, renew, release
-  std::int64_t schema_version = 0;  // acquire, claim, convert
-  std::string to;                 // release
-  std::string reason;             // break
-  bool immediately = false;       // break
-  bool converting = false;        // cancel
+  NoteChange change;                             // acquire, renew, release
+  std::int64_t schema_version = 0;               // acquire, claim, convert
+  std::string to;                                // release
+  std::string reason;                            // break
+  bool immediately = false;                      // break
+  bool converting = false;                       // cancel
 };
 
 enum class Outcome : std::uint8_t {
@@ -176,10 +176,10 @@ struct Capabilities {
   std::size_t max_waiters = 0;  // 0: as many as memory holds
   std::size_t max_set = kMaxSet;
   Millis min_ttl{500};
-  Millis apply_limit{5000};     // no request takes effect later than this after it was sent
-  bool needs_batching = true;   // false: a call costs less than gathering calls would
-  std::size_t parallel = 1;     // how many batches are worth having in flight
-  std::string clock;            // in words, for `baton store status`
+  Millis apply_limit{5000};    // no request takes effect later than this after it was sent
+  bool needs_batching = true;  // false: a call costs less than gathering calls would
+  std::size_t parallel = 1;    // how many batches are worth having in flight
+  std::string clock;           // in words, for `baton store status`
 };
 
 // Told that something may have changed for these grants; none named means for any of the channel.

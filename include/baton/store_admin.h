@@ -15,7 +15,7 @@ struct StoreStatus {
   std::string kind;      // "postgres", "sqlite", "memory"
   std::string location;  // the URL without its password
   int schema_version = 0;
-  int schema_expected = 0;  // what this binary wants
+  int schema_expected = 0;                                   // what this binary wants
   std::vector<std::pair<std::string, std::string>> details;  // more lines for people, in order
 };
 

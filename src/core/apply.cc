@@ -65,7 +65,8 @@ bool entombed(const Step& step) {
                      [&](const Tombstone& t) { return t.grant == step.request.grant; });
 }
 
-// Every state of the request has a live holder of its grant that may go on: not parked, not revoked.
+// Every state of the request has a live holder of its grant that may go on: not parked, not
+// revoked.
 std::optional<std::string> not_holding(const Step& step) {
   for (NameState* state : step.states) {
     const Holder* holder = find_holder(*state, step.request.grant);

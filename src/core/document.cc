@@ -1,6 +1,9 @@
 #include "core/document.h"
 
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace baton::core {
 namespace {
@@ -26,28 +29,94 @@ json from_claimant(const Claimant& who) {
   return object;
 }
 
-GrantId grant_of(const json& object) {
-  const auto grant = parse_grant_id(object.at("grant").get<std::string>());
-  if (!grant) throw std::runtime_error("a broken grant id");
+[[noreturn]] void refuse(const std::string& why) { throw std::runtime_error(why); }
+
+// The fields of one object, each asked for by its name. What nobody asks for is a name that has
+// been damaged, and what it said would be lost.
+class Fields {
+ public:
+  explicit Fields(const json& object) : object_(object) {
+    if (!object.is_object()) refuse("not an object");
+  }
+  const json& required(const char* name) {
+    ++taken_;
+    return object_.at(name);
+  }
+  const json* optional(const char* name) {
+    const auto it = object_.find(name);
+    if (it == object_.end()) return nullptr;
+    ++taken_;
+    return &*it;
+  }
+  void done() const {
+    if (taken_ != object_.size()) refuse("an unknown field");
+  }
+
+ private:
+  const json& object_;
+  std::size_t taken_ = 0;
+};
+
+// The JSON library would round a fraction and wrap what is out of range.
+template <typename Number>
+Number whole(const json& value) {
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    if (number <= static_cast<std::uint64_t>(std::numeric_limits<Number>::max())) {
+      return static_cast<Number>(number);
+    }
+  } else if (std::is_signed_v<Number> && value.is_number_integer()) {
+    return static_cast<Number>(value.get<std::int64_t>());
+  }
+  refuse("not a whole number");
+}
+
+std::int64_t whole(const json& value) { return whole<std::int64_t>(value); }
+
+const std::string& text_of(const json& value) { return value.get_ref<const std::string&>(); }
+
+// Written only if there is something to say.
+std::string optional_text(Fields& fields, const char* name) {
+  const json* value = fields.optional(name);
+  if (value == nullptr) return {};
+  if (text_of(*value).empty()) refuse(std::string(name) + " says nothing");
+  return text_of(*value);
+}
+
+bool optional_flag(Fields& fields, const char* name, bool written) {
+  const json* value = fields.optional(name);
+  if (value == nullptr) return !written;
+  if (value->get<bool>() != written) refuse(std::string(name) + " says nothing");
+  return written;
+}
+
+GrantId grant_of(Fields& fields) {
+  const std::string& text = text_of(fields.required("grant"));
+  const auto grant = parse_grant_id(text);
+  if (!grant || to_string(*grant) != text) refuse("a broken grant id");
   return *grant;
 }
 
-void to_claimant(const json& object, Claimant& who) {
-  who.grant = grant_of(object);
-  const auto mode = parse_mode(object.at("mode").get<std::string>());
-  if (!mode) throw std::runtime_error("an unknown mode");
-  who.mode = *mode;
-  who.ttl = Millis(object.at("ttl").get<std::int64_t>());
-  who.at_least_for = Millis(object.value("at_least_for", std::int64_t{0}));
-  if (object.contains("if_ordinal_below")) {
-    who.if_ordinal_below = object["if_ordinal_below"].get<std::int64_t>();
+void to_claimant(Fields& fields, Claimant& who) {
+  who.grant = grant_of(fields);
+  const std::string& mode = text_of(fields.required("mode"));
+  who.mode = parse_mode(mode).value_or(Mode::X);
+  if (short_name(who.mode) != mode) refuse("an unknown mode");
+  who.ttl = Millis(whole(fields.required("ttl")));
+  if (const json* value = fields.optional("at_least_for")) {
+    who.at_least_for = Millis(whole(*value));
+    if (who.at_least_for == Millis{0}) refuse("at_least_for says nothing");
   }
-  if (object.contains("set_ordinal")) who.change.ordinal = object["set_ordinal"].get<std::int64_t>();
-  if (object.contains("set_text")) who.change.text = object["set_text"].get<std::string>();
-  who.predicate = object.value("predicate", std::string());
-  who.owner = object.value("owner", std::string());
-  who.channel = object.value("channel", std::string());
-  who.metadata = object.value("metadata", Metadata{});
+  if (const json* value = fields.optional("if_ordinal_below")) who.if_ordinal_below = whole(*value);
+  if (const json* value = fields.optional("set_ordinal")) who.change.ordinal = whole(*value);
+  if (const json* value = fields.optional("set_text")) who.change.text = text_of(*value);
+  who.predicate = optional_text(fields, "predicate");
+  who.owner = optional_text(fields, "owner");
+  who.channel = optional_text(fields, "channel");
+  if (const json* value = fields.optional("metadata")) {
+    who.metadata = value->get<Metadata>();
+    if (who.metadata.empty()) refuse("metadata says nothing");
+  }
 }
 
 constexpr const char* kStates[] = {"held", "handed", "parked"};
@@ -63,19 +132,21 @@ json from_holder(const Holder& holder) {
 }
 
 Holder to_holder(const json& object) {
+  Fields fields(object);
   Holder holder;
-  to_claimant(object, holder);
-  holder.token = object.at("token").get<Token>();
-  const auto state = object.at("state").get<std::string>();
+  to_claimant(fields, holder);
+  holder.token = whole<Token>(fields.required("token"));
+  const std::string& state = text_of(fields.required("state"));
   const auto* const found = std::find(std::begin(kStates), std::end(kStates), state);
-  if (found == std::end(kStates)) throw std::runtime_error("an unknown state");
+  if (found == std::end(kStates)) refuse("an unknown state");
   holder.state = static_cast<HolderState>(found - std::begin(kStates));
-  holder.since = StoreTime(object.at("since").get<std::int64_t>());
-  holder.expires = StoreTime(object.at("expires").get<std::int64_t>());
-  if (object.contains("revoked")) {
+  holder.since = StoreTime(whole(fields.required("since")));
+  holder.expires = StoreTime(whole(fields.required("expires")));
+  if (const json* reason = fields.optional("revoked")) {
     holder.revoked = true;
-    holder.reason = object["revoked"].get<std::string>();
+    holder.reason = text_of(*reason);
   }
+  fields.done();
   return holder;
 }
 
@@ -90,14 +161,31 @@ json from_waiter(const Waiter& waiter) {
 }
 
 Waiter to_waiter(const json& object) {
+  Fields fields(object);
   Waiter waiter;
-  to_claimant(object, waiter);
-  waiter.turn = object.at("turn").get<std::uint64_t>();
-  waiter.stale = StoreTime(object.at("stale").get<std::int64_t>());
-  waiter.handoff = Millis(object.at("handoff").get<std::int64_t>());
-  waiter.alone = object.value("alone", true);
-  waiter.converting = object.value("converting", false);
+  to_claimant(fields, waiter);
+  waiter.turn = whole<std::uint64_t>(fields.required("turn"));
+  waiter.stale = StoreTime(whole(fields.required("stale")));
+  waiter.handoff = Millis(whole(fields.required("handoff")));
+  waiter.alone = optional_flag(fields, "alone", false);
+  waiter.converting = optional_flag(fields, "converting", true);
+  fields.done();
   return waiter;
+}
+
+Tombstone to_tombstone(const json& object) {
+  Fields fields(object);
+  Tombstone tombstone{grant_of(fields), StoreTime(whole(fields.required("until")))};
+  fields.done();
+  return tombstone;
+}
+
+Note to_note(const json& object) {
+  Fields fields(object);
+  Note note{whole(fields.required("ordinal")), text_of(fields.required("text"))};
+  fields.done();
+  if (note == Note{}) refuse("a note says nothing");
+  return note;
 }
 
 }  // namespace
@@ -119,22 +207,21 @@ std::string to_document(const NameState& state) {
 Result<NameState> from_document(std::string_view text) {
   try {
     const json document = json::parse(text);
+    if (!document.is_object()) refuse("not an object");
     NameState state;
     for (const auto& [part, content] : document.items()) {
+      // Anything else would count as a list without entries, and those are never written.
+      if (part != "note" && (!content.is_array() || content.empty())) refuse("no list: " + part);
       if (part == "holders") {
         for (const auto& item : content) state.holders.push_back(to_holder(item));
       } else if (part == "waiters") {
         for (const auto& item : content) state.waiters.push_back(to_waiter(item));
       } else if (part == "tombstones") {
-        for (const auto& item : content) {
-          state.tombstones.push_back(
-              {grant_of(item), StoreTime(item.at("until").get<std::int64_t>())});
-        }
+        for (const auto& item : content) state.tombstones.push_back(to_tombstone(item));
       } else if (part == "note") {
-        state.note.ordinal = content.at("ordinal").get<std::int64_t>();
-        state.note.text = content.at("text").get<std::string>();
+        state.note = to_note(content);
       } else {
-        throw std::runtime_error("an unknown part '" + part + "'");
+        refuse("an unknown part '" + part + "'");
       }
     }
     return state;

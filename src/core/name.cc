@@ -89,10 +89,21 @@ std::optional<std::uint32_t> next_code_point(std::string_view text, std::size_t&
   return point;
 }
 
+// Most names are plain ASCII, and this is asked of every request.
+bool is_plain(std::string_view text) {
+  unsigned odd = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    odd |= static_cast<unsigned>(byte < 0x20) | static_cast<unsigned>(byte > 0x7E);
+  }
+  return odd == 0;
+}
+
 bool is_control(std::uint32_t point) { return point < 0x20 || (point >= 0x7F && point <= 0x9F); }
 
 Result<void> check_part(std::string_view part, std::string_view what) {
   if (part.empty()) return bad_name(std::string(what) + " is empty");
+  if (is_plain(part)) return {};
   for (std::size_t i = 0; i < part.size();) {
     const auto point = next_code_point(part, i);
     if (!point) return bad_name(std::string(what) + " is not valid UTF-8");
@@ -104,6 +115,7 @@ Result<void> check_part(std::string_view part, std::string_view what) {
 }  // namespace
 
 bool is_valid_utf8_text(std::string_view text) {
+  if (is_plain(text)) return true;
   for (std::size_t i = 0; i < text.size();) {
     const auto point = next_code_point(text, i);
     if (!point || *point == 0) return false;

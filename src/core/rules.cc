@@ -50,11 +50,13 @@ Rule broken_note(const Request& request) {
   if (change.text) {
     const bool reserved = request.asks[0].key.starts_with(std::string(kReservedRegion) + ":");
     const std::size_t limit = reserved ? kMaxReservedNoteBytes : kMaxNoteBytes;
-    if (change.text->size() > limit) return "a note has at most " + std::to_string(limit) + " bytes";
+    if (change.text->size() > limit)
+      return "a note has at most " + std::to_string(limit) + " bytes";
     if (!is_valid_utf8_text(*change.text)) return "a note is UTF-8 text";
   }
   if (change.ordinal && *change.ordinal < 0) return "an ordinal is not negative";
-  if (request.if_ordinal_below && *request.if_ordinal_below < 0) return "an ordinal is not negative";
+  if (request.if_ordinal_below && *request.if_ordinal_below < 0)
+    return "an ordinal is not negative";
   return std::nullopt;
 }
 

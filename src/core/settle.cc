@@ -11,7 +11,8 @@ bool ahead(const Waiter& a, const Waiter& b) {
 }
 
 bool drop_ended(NameState& state, StoreTime now) {
-  const auto holders = std::erase_if(state.holders, [&](const Holder& h) { return h.expires <= now; });
+  const auto holders =
+      std::erase_if(state.holders, [&](const Holder& h) { return h.expires <= now; });
   const auto waiters = std::erase_if(state.waiters, [&](const Waiter& w) {
     return w.stale <= now || (w.converting && find_holder(state, w.grant) == nullptr);
   });

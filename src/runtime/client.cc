@@ -42,8 +42,8 @@ Request undoing(const Request& acquire) {
 
 Result<void> check_options(const AcquireOptions& options, const Capabilities& can) {
   if (options.ttl < can.min_ttl || options.ttl > kMaxTtl) {
-    return bad_request("a TTL is from " + std::to_string(can.min_ttl.count()) + " ms to 24 h, not " +
-                       std::to_string(options.ttl.count()) + " ms");
+    return bad_request("a TTL is from " + std::to_string(can.min_ttl.count()) +
+                       " ms to 24 h, not " + std::to_string(options.ttl.count()) + " ms");
   }
   if (options.wait < Millis(0) || options.wait > kMaxWait) {
     return bad_request("a wait is from zero to 24 h");
@@ -122,9 +122,9 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
   auto asks = asks_for(policy_, set, options.mode);
   if (!asks) return asks.error();
   if (asks->size() > can_.max_set) {
-    return Error{.code = Code::unsupported,
-                 .message = "this store takes at most " + std::to_string(can_.max_set) +
-                            " names at once"};
+    return Error{
+        .code = Code::unsupported,
+        .message = "this store takes at most " + std::to_string(can_.max_set) + " names at once"};
   }
   if (!can_.notes && (options.if_ordinal_below || !options.note.empty())) {
     return Error{.code = Code::unsupported, .message = "this store keeps no notes"};
@@ -159,7 +159,7 @@ Result<Lease> LockClient::Core::lease(const std::vector<LockName>& set, const Re
               .ttl = request.ttl,
               .schema_version = request.schema_version,
               .sent = sent};
-  Lease lease(std::make_shared<HeldLease>(shared_from_this(), std::move(grant)));
+  Lease lease(shared_from_this(), std::make_shared<HeldLease>(*this, std::move(grant)));
   if (!lease.valid()) {
     // The reply took longer than the lease lasts. Letting it go is all that can be done with it.
     return Error{.code = Code::unavailable,
@@ -193,8 +193,8 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
   }
   if (reply->outcome == Outcome::granted) return lease(set, *request, std::move(*reply), sent);
   if (reply->outcome != Outcome::queued) return error_of(*reply, *request);
-  const Millis pause = std::clamp(reply->retry_after, Millis(20), Millis(1000));
-  return wait(set, *request, deadline, clock_->now() + pause, true, options.stop);
+  const Instant again = clock_->now() + runtime::ask_pause(*reply, *request);
+  return wait(set, *request, deadline, again, true, options.stop);
 }
 
 namespace {

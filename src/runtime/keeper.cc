@@ -175,8 +175,7 @@ void Keeper::renew(const std::vector<std::shared_ptr<HeldLease>>& leases) {
     if (reply.outcome == Outcome::granted) {
       renewed(*leases[i], sent);
     } else {
-      leases[i]->end(reply.message.empty() ? std::string(to_string(reply.outcome))
-                                           : reply.message);
+      leases[i]->end(reply.message.empty() ? std::string(to_string(reply.outcome)) : reply.message);
       drop(*leases[i]);
     }
   }

@@ -61,8 +61,8 @@ class Keeper {
   std::condition_variable watch_signal_;
   std::map<Millis, List> lists_;
   std::vector<std::weak_ptr<HeldLease>> poked_;  // to be renewed out of turn: perhaps broken
-  Instant renew_at_ = Instant::max();  // what the threads sleep until: only an earlier
-  Instant watch_at_ = Instant::max();  // time wakes them, so most leases wake nobody
+  Instant renew_at_ = Instant::max();            // what the threads sleep until: only an earlier
+  Instant watch_at_ = Instant::max();            // time wakes them, so most leases wake nobody
   std::jthread renewer_;
   std::jthread watchdog_;
 };

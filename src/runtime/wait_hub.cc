@@ -37,6 +37,11 @@ Error busy_error(Code code, const Reply& reply, const Request& request) {
 
 }  // namespace
 
+Millis ask_pause(const Reply& reply, const Request& acquire) {
+  const Millis most = std::max(kAskFloor, std::min(kAskEvery, acquire.handoff / 2));
+  return std::clamp(reply.retry_after + Millis(1), kAskFloor, most);
+}
+
 Error error_of(const Reply& reply, const Request& request) {
   const std::string path = path_of(request.asks[0].key);
   switch (reply.outcome) {
@@ -48,7 +53,8 @@ Error error_of(const Reply& reply, const Request& request) {
     case Outcome::deadlock:
       return {.code = Code::deadlock,
               .message = path + ": another holder already waits for this one to let go"};
-    case Outcome::invalid: return {.code = Code::bad_request, .message = path + ": " + reply.message};
+    case Outcome::invalid:
+      return {.code = Code::bad_request, .message = path + ": " + reply.message};
     case Outcome::unsupported:
       return {.code = Code::unsupported, .message = path + ": " + reply.message};
     case Outcome::granted:
@@ -302,8 +308,7 @@ void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
     case Outcome::queued:
       waiting.queued = true;
       waiting.last = busy_error(Code::timed_out, reply, waiting.acquire);
-      waiting.ask_at =
-          now + jitter(std::clamp(reply.retry_after + Millis(1), kAskFloor, kAskEvery));
+      waiting.ask_at = now + jitter(ask_pause(reply, waiting.acquire));
       if (early_.erase(waiting.acquire.grant) > 0) waiting.ask_at = Instant::min();
       return;
     case Outcome::lost:

@@ -107,6 +107,11 @@ class WaitHub final : public WakeSink {
   std::jthread thread_;
 };
 
+// When to ask again without being woken: as soon as something may have ended by itself, every
+// second at the latest, and twice within the time in which a promotion must be claimed, so that
+// waiters come through even if every wake-up is lost.
+Millis ask_pause(const Reply& reply, const Request& acquire);
+
 // An outcome other than granted and queued, as the caller sees it.
 Error error_of(const Reply& reply, const Request& request);
 

@@ -53,7 +53,7 @@ class Generator {
   bool one_in(std::uint64_t n) { return below(n) == 0; }
 
   Mode pick_mode() {
-    static constexpr Mode kLikely[] = {Mode::X, Mode::X, Mode::X,  Mode::S,   Mode::S,
+    static constexpr Mode kLikely[] = {Mode::X, Mode::X,  Mode::X,  Mode::S,  Mode::S,
                                        Mode::U, Mode::IX, Mode::IS, Mode::SIX};
     return kLikely[below(std::size(kLikely))];
   }

@@ -94,7 +94,8 @@ TEST_F(Promise, tokens_grow_over_release_expiry_break_and_forgetting) {
   grown(acquire(4, kName));
   end(acquire(4, kName));
   time->advance(std::chrono::hours(24));
-  for (std::uint64_t i = 0; i < 20; ++i) outcome(acquire(100 + i, "DEFAULT:x:" + std::to_string(i)));
+  for (std::uint64_t i = 0; i < 20; ++i)
+    outcome(acquire(100 + i, "DEFAULT:x:" + std::to_string(i)));
   grown(acquire(5, kName));
 }
 
@@ -456,8 +457,8 @@ TEST_F(Promise, a_batch_may_hold_many_requests_for_one_name) {
 }
 
 TEST_F(Promise, odd_but_legal_names_stay_themselves) {
-  const std::vector<std::string> odd = {
-      "a'b", "a\"b", "a\\b", "{a,b}", "NULL", "a b", "ü", "日本", "a%3Ab", "$1", "--", "_%", "😀"};
+  const std::vector<std::string> odd = {"a'b",  "a\"b",  "a\\b", "{a,b}", "NULL", "a b", "ü",
+                                        "日本", "a%3Ab", "$1",   "--",    "_%",   "😀"};
   std::uint64_t number = 0;
   for (const auto& part : odd) {
     const std::string key = key_of({.subject = "odd", .resources = {part}});

@@ -46,7 +46,7 @@ class MemoryStore final : public LockStore {
     for (const auto& [key, state] : ordered) {
       LockInfo info = core::describe(key, *state, now, ~std::size_t{0});
       if (!core::matches(query, info)) continue;
-      if (page.items.size() == query.limit) {
+      if (page.items.size() == std::max<std::size_t>(query.limit, 1)) {
         page.next = page.items.back().key;
         break;
       }
@@ -102,9 +102,8 @@ std::unique_ptr<LockStore> make_memory_store_at(std::function<StoreTime()> now) 
 namespace baton {
 
 std::unique_ptr<LockStore> make_memory_store() {
-  return store::make_memory_store_at([] {
-    return std::chrono::floor<core::StoreTime>(BootClock::now().time_since_epoch());
-  });
+  return store::make_memory_store_at(
+      [] { return std::chrono::floor<core::StoreTime>(BootClock::now().time_since_epoch()); });
 }
 
 }  // namespace baton

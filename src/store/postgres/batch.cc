@@ -94,9 +94,8 @@ bool BatchRun::rolled_back(const Error& error) const {
 Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
   connection_ = &connection;
   deadline_ = deadline;
-  auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew
-                  ? send_one(0)
-                  : send_quick();
+  auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
+                                                                                     : send_quick();
   if (!sent) return sent.error();
   // What the short way left goes the long way, in the order of the batch.
   Result<void> failed;
@@ -124,9 +123,10 @@ Result<void> BatchRun::send_one(std::size_t index) {
     if (auto sent = send_free(index); !sent || settled_[index]) return sent;
     contended_.add(request.asks[0].key);
   }
-  const auto rows = request.verb == Verb::acquire ? run(kAcquireOne, acquire_one_params(request, at_))
-                    : request.verb == Verb::claim ? run(kClaimOne, claim_one_params(request, at_))
-                                                  : run(kReleaseOne, release_one_params(request, at_));
+  const auto rows =
+      request.verb == Verb::acquire ? run(kAcquireOne, acquire_one_params(request, at_))
+      : request.verb == Verb::claim ? run(kClaimOne, claim_one_params(request, at_))
+                                    : run(kReleaseOne, release_one_params(request, at_));
   if (!rows) {
     if (is_locked_out(connection_->state())) return rows.error();  // no use in waiting twice
     return leave_to_the_long_way(rows.error());

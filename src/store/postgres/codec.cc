@@ -14,36 +14,38 @@ const Statement kAcquireFree{8,
                              "baton_acquire_free",
                              embedded::store_postgres::acquire_free_sql,
                              {25, 2950, 21, 20, 20, 20, 25, 25, 25, 25, 20}};
-const Statement kReleaseHeld{9,
-                             "baton_release_held",
-                             embedded::store_postgres::release_held_sql,
-                             {25, 2950, 20}};
+const Statement kReleaseHeld{
+    9, "baton_release_held", embedded::store_postgres::release_held_sql, {25, 2950, 20}};
 const Statement kAcquireOne{
-    0, "baton_acquire_one",
+    0,
+    "baton_acquire_one",
     "SELECT * FROM baton.acquire_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     {25, 2950, 21, 20, 20, 20, 20, 20, 25, 25, 25, 25, 20}};
 const Statement kReleaseOne{
     1, "baton_release_one", "SELECT * FROM baton.release_one($1, $2, $3)", {25, 2950, 20}};
-const Statement kQuick{2, "baton_quick",
-                       "SELECT * FROM baton.quick($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-                       "$12, $13, $14, $15, $16)",
-                       {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray,
-                        kTextArray, kTextArray, kTextArray, kInt8Array, kTextArray, kUuidArray,
-                        kTextArray, kUuidArray, kInt8Array, 20}};
+const Statement kQuick{
+    2,
+    "baton_quick",
+    "SELECT * FROM baton.quick($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+    "$12, $13, $14, $15, $16)",
+    {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray, kTextArray, kTextArray,
+     kTextArray, kInt8Array, kTextArray, kUuidArray, kTextArray, kUuidArray, kInt8Array, 20}};
 const Statement kQuickRenew{3,
                             "baton_quick_renew",
                             "SELECT * FROM baton.quick_renew($1, $2, $3)",
                             {kTextArray, kUuidArray, 20}};
-const Statement kApply{4, "baton_apply",
-                       "SELECT * FROM baton.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-                       "$12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
-                       {kInt2Array, kUuidArray, kInt4Array, kTextArray, kInt2Array, kInt8Array,
-                        kInt8Array, kInt8Array, kInt8Array, kInt8Array, kInt8Array, kInt8Array,
-                        kTextArray, kInt8Array, kTextArray, kTextArray, kTextArray, kTextArray,
-                        kTextArray, kTextArray, kBoolArray, 20}};
-const Statement kFind{5, "baton_find", "SELECT * FROM baton.find($1, $2, $3, $4, $5, $6)",
-                      {25, 25, 16, 23, 20, 20}};
-const Statement kClaimOne{7, "baton_claim_one",
+const Statement kApply{
+    4,
+    "baton_apply",
+    "SELECT * FROM baton.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+    "$12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+    {kInt2Array, kUuidArray, kInt4Array, kTextArray, kInt2Array, kInt8Array, kInt8Array, kInt8Array,
+     kInt8Array, kInt8Array, kInt8Array, kInt8Array, kTextArray, kInt8Array, kTextArray, kTextArray,
+     kTextArray, kTextArray, kTextArray, kTextArray, kBoolArray, 20}};
+const Statement kFind{
+    5, "baton_find", "SELECT * FROM baton.find($1, $2, $3, $4, $5, $6)", {25, 25, 16, 23, 20, 20}};
+const Statement kClaimOne{7,
+                          "baton_claim_one",
                           "SELECT * FROM baton.claim_one($1, $2, $3, $4, $5, $6)",
                           {25, 2950, 21, 20, 20, 20}};
 const Statement kSweep{6, "baton_sweep", "SELECT baton.sweep($1, $2, $3)", {25, 23, 20}};
@@ -67,8 +69,8 @@ std::optional<std::string> metadata_text(const Request& request) {
 
 // Nothing where the schema's version is not asked about.
 std::optional<std::int64_t> version_of(const Request& request) {
-  const bool matters = request.verb == Verb::acquire || request.verb == Verb::claim ||
-                       request.verb == Verb::convert;
+  const bool matters =
+      request.verb == Verb::acquire || request.verb == Verb::claim || request.verb == Verb::convert;
   if (!matters || request.asks[0].key == core::kSchemaKey) return std::nullopt;
   return request.schema_version;
 }
@@ -245,9 +247,8 @@ Params apply_params(const Batch& requests, At at) {
   params.reserve(1024 * (1 + requests.size()));
   const auto each = [&](Type type, auto get) { params.array(type, requests, get); };
   each(Type::int2, [](auto* r) { return static_cast<std::int16_t>(r->verb); });
-  each(Type::uuid, [](auto* r) {
-    return r->grant.empty() ? std::nullopt : std::optional<GrantId>(r->grant);
-  });
+  each(Type::uuid,
+       [](auto* r) { return r->grant.empty() ? std::nullopt : std::optional<GrantId>(r->grant); });
   each(Type::int4, [](auto* r) { return static_cast<std::int32_t>(r->asks.size()); });
   params.array(Type::text, asks, [](auto* ask) { return std::string_view(ask->key); });
   params.array(Type::int2, asks, [](auto* ask) { return mode_number(ask->mode); });
@@ -266,9 +267,8 @@ Params apply_params(const Batch& requests, At at) {
   each(Type::text, [](auto* r) { return metadata_text(*r); });
   each(Type::text, [](auto* r) { return std::string_view(r->to); });
   each(Type::text, [](auto* r) { return std::string_view(r->reason); });
-  each(Type::boolean, [](auto* r) {
-    return r->verb == Verb::break_ ? r->immediately : r->converting;
-  });
+  each(Type::boolean,
+       [](auto* r) { return r->verb == Verb::break_ ? r->immediately : r->converting; });
   params.add(micros(at));
   return params;
 }
@@ -296,8 +296,8 @@ std::pair<std::size_t, Reply> reply_of(const Rows& rows, int row, const Batch& r
   reply.message = rows.text(row, message);
   const Note note{rows.integer(row, ordinal), std::string(rows.text(row, text))};
   if (request.verb == Verb::get) {
-    reply.info = describe(request.asks[0].key, rows.text(row, holders), rows.text(row, waiters),
-                          now);
+    reply.info =
+        describe(request.asks[0].key, rows.text(row, holders), rows.text(row, waiters), now);
     reply.info->note = note;
     return {index, std::move(reply)};
   }

@@ -33,15 +33,16 @@ using At = std::optional<core::StoreTime>;
 // Also for kReleaseHeld.
 [[nodiscard]] Params release_one_params(const Request& request, At at);
 [[nodiscard]] Params claim_one_params(const Request& request, At at);
-[[nodiscard]] Params quick_params(const Batch& acquires, const Batch& releases,
-                                  const Batch& claims, At at);
+[[nodiscard]] Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims,
+                                  At at);
 [[nodiscard]] Params quick_renew_params(const Batch& renewals, At at);
 [[nodiscard]] Params apply_params(const Batch& requests, At at);
 
 // A row of quick, quick_renew, acquire_free or release_held.
 [[nodiscard]] Reply quick_reply(const Rows& rows, int row);
 
-// A row of acquire_one, release_one, claim_one or apply; gives also which request it answers, from 0.
+// A row of acquire_one, release_one, claim_one or apply; gives also which request it answers, from
+// 0.
 [[nodiscard]] std::pair<std::size_t, Reply> reply_of(const Rows& rows, int row,
                                                      const Batch& requests);
 

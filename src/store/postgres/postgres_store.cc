@@ -20,8 +20,8 @@ class PostgresStore final : public LockStore {
       : settings_(std::move(settings)),
         options_(std::move(options)),
         pool_(settings_),
-        listener_(settings_, {.at = [this] { return at(); },
-                              .drop_wakeups = options_.drop_wakeups}) {}
+        listener_(settings_,
+                  {.at = [this] { return at(); }, .drop_wakeups = options_.drop_wakeups}) {}
 
   Result<void> open(Deadline deadline) {
     auto connection = Connection::open(settings_, deadline);

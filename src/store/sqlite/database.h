@@ -1,0 +1,135 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "baton/clock.h"
+#include "baton/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace baton::store::sqlite {
+
+// What an SQLite result code means to a user of the file `path`, in one line that says what to do.
+// `system_error` is the errno behind it, or 0.
+[[nodiscard]] Error explain(int code, const std::string& path, std::string_view detail,
+                            int system_error);
+[[nodiscard]] Error explain(sqlite3* connection, int code);
+
+// A prepared statement, kept and run again. Not thread-safe, like its connection.
+class Statement {
+ public:
+  Statement() = default;
+  [[nodiscard]] static Result<Statement> prepare(sqlite3* connection, std::string_view sql);
+
+  // Starts over with these values for ?1, ?2, … Text must live until the statement is done.
+  template <typename... Values>
+  Statement& start(const Values&... values) {
+    reset();
+    [[maybe_unused]] int index = 0;
+    (bind(++index, values), ...);
+    return *this;
+  }
+
+  // True: there is a row. False: done, and reset. An error resets too.
+  [[nodiscard]] Result<bool> step();
+
+  // For a statement that gives no rows, or none that matter.
+  [[nodiscard]] Result<void> run();
+  void reset();
+
+  // Of the current row; text is valid until the next step or reset.
+  [[nodiscard]] std::string_view text(int column) const;
+  [[nodiscard]] std::int64_t integer(int column) const;
+
+ private:
+  void bind(int index, std::string_view text);
+  void bind(int index, std::int64_t number);
+
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+// Resets a statement that may be left before its last row, so that it keeps no transaction open.
+class Rewind {
+ public:
+  explicit Rewind(Statement& statement) : statement_(statement) {}
+  ~Rewind() { statement_.reset(); }
+  Rewind(const Rewind&) = delete;
+  Rewind& operator=(const Rewind&) = delete;
+
+ private:
+  Statement& statement_;
+};
+
+// One connection. Not thread-safe: its owner guards it.
+class Database {
+ public:
+  // The file must be there. Refuses one that cannot be written.
+  [[nodiscard]] static Result<std::unique_ptr<Database>> open(const std::string& path,
+                                                              Deadline deadline);
+
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  // Until then, calls wait for the transactions of others instead of answering `busy`.
+  void wait_until(Deadline deadline) { deadline_ = deadline; }
+
+  [[nodiscard]] Result<Statement> prepare(std::string_view sql);
+  [[nodiscard]] Result<void> execute(std::string_view script);
+
+  // The first column of the first row as text; empty without a row.
+  [[nodiscard]] Result<std::string> ask(std::string_view sql);
+
+  // Write-ahead logging, which is kept in the file. Waits for others to finish first.
+  [[nodiscard]] Result<void> use_wal();
+
+  // Makes every commit so far survive a crash of the machine.
+  [[nodiscard]] Result<void> sync();
+
+  // Deleted or replaced behind our back: another process may be using another file of that name.
+  [[nodiscard]] bool moved();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  friend class Transaction;
+  Database(std::string path, Deadline deadline) : path_(std::move(path)), deadline_(deadline) {}
+  static int on_busy(void* self, int tries);
+
+  struct Close {
+    void operator()(sqlite3* connection) const;
+  };
+  std::string path_;
+  Deadline deadline_;
+  std::unique_ptr<sqlite3, Close> connection_;
+  Statement begin_read_;
+  Statement begin_write_;
+  Statement commit_;
+  Statement rollback_;
+};
+
+// Rolled back at the end of the scope unless committed.
+class Transaction {
+ public:
+  enum class Kind : std::uint8_t { read, write };
+
+  [[nodiscard]] static Result<Transaction> begin(Database& database, Kind kind);
+  Transaction(Transaction&& other) noexcept : database_(std::exchange(other.database_, nullptr)) {}
+  Transaction& operator=(Transaction&&) = delete;
+  ~Transaction();
+
+  [[nodiscard]] Result<void> commit();
+
+ private:
+  explicit Transaction(Database& database) : database_(&database) {}
+  Database* database_;
+};
+
+}  // namespace baton::store::sqlite

@@ -1,0 +1,7 @@
+# A waiter that repeats its acquire goes to the end of the queue.
+set(FILE src/core/apply.cc)
+set(REPLACE_1 [[      own->stale = stale;
+      state.dirty = true;
+      continue;]])
+set(WITH_1 [[      erase_waiter(state, own->grant, false);
+      turn = step.table.next();]])

@@ -1,0 +1,4 @@
+# A holder becomes exclusive beside the others.
+set(FILE src/core/apply.cc)
+set(REPLACE_1 [[    blockers.waiters.clear();]])
+set(WITH_1 [[    blockers = {};]])

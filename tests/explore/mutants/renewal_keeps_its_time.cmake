@@ -1,0 +1,8 @@
+# A renewal is granted without a new TTL.
+set(FILE src/core/apply.cc)
+set(REPLACE_1 [[    extend(step, *state, *find_holder(*state, step.request.grant));
+  }
+  make_change(]])
+set(WITH_1 [[    state->dirty = true;
+  }
+  make_change(]])

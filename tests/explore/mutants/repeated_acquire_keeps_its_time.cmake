@@ -1,0 +1,8 @@
+# A repeated acquire is granted again without a new TTL.
+set(FILE src/core/apply.cc)
+set(REPLACE_1 [[    extend(step, *state, *find_holder(*state, step.request.grant));
+  }
+  return granted(step, found);]])
+set(WITH_1 [[    state->dirty = true;
+  }
+  return granted(step, found);]])

@@ -1,0 +1,9 @@
+# The counter of tokens starts again when a lock is released.
+set(FILE src/core/apply.cc)
+set(REPLACE_1 [[  erase_waiter(state, step.request.grant, true);
+  state.dirty = true;
+}]])
+set(WITH_1 [[  erase_waiter(state, step.request.grant, true);
+  state.dirty = true;
+  step.table.last = 0;
+}]])

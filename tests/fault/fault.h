@@ -1,0 +1,100 @@
+#pragma once
+
+// Real processes on a real store, killed, paused and cut off. Every run leaves a history that
+// history.h judges. The store is named by $BATON_FAULT_STORE: sqlite or postgres.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "baton/fence.h"
+#include "baton/locks.h"
+#include "baton/store_admin.h"
+#include "history.h"
+#include "support/postgres_server.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+#include "support/wait.h"
+
+namespace baton::test {
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+
+class Fault : public ::testing::Test {
+ protected:
+  TempDir dir{"fault"};
+  std::unique_ptr<PostgresServer> server;
+  std::string url;
+  int started = 0;
+
+  void SetUp() override {
+    std::filesystem::create_directory(dir / "histories");
+    const char* store = std::getenv("BATON_FAULT_STORE");
+    ASSERT_NE(store, nullptr) << "BATON_FAULT_STORE is not set";
+    if (store == "postgres"s) {
+      server = std::make_unique<PostgresServer>();
+      url = server->url();
+      open_admin(url, BootClock::now() + 30s).value()->migrate(BootClock::now() + 30s).value();
+    } else {
+      url = "sqlite:" + (dir / "locks.db").string();
+    }
+    sqlite3* data = nullptr;
+    ASSERT_EQ(sqlite3_open((dir / "data.db").c_str(), &data), SQLITE_OK);
+    sqlite3_exec(data, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr);
+    ASSERT_EQ(
+        sqlite3_exec(data, "CREATE TABLE entry (seq INTEGER PRIMARY KEY AUTOINCREMENT, token INT)",
+                     nullptr, nullptr, nullptr),
+        SQLITE_OK);
+    install_fence(data).value();
+    sqlite3_close(data);
+  }
+
+  std::unique_ptr<Process> contender(Millis ttl, Millis hold, int rounds) {
+    const std::string owner = "contender-" + std::to_string(++started);
+    return std::make_unique<Process>(ProcessOptions{
+        .argv = {BATON_CONTENDER, "contend", url, "prize", (dir / "histories" / owner).string(),
+                 (dir / "data.db").string(), std::to_string(ttl.count()),
+                 std::to_string(hold.count()), std::to_string(rounds), owner}});
+  }
+
+  std::size_t count(std::size_t Verdict::*what) const {
+    return judge(dir / "histories", dir / "data.db").*what;
+  }
+
+  Verdict verdict() {
+    const Verdict found = judge(dir / "histories", dir / "data.db");
+    for (const auto& problem : found.problems) ADD_FAILURE() << problem;
+    return found;
+  }
+
+  static bool is_stopped(const Process& process) {
+    std::ifstream stat("/proc/" + std::to_string(process.pid()) + "/stat");
+    std::string pid;
+    std::string command;
+    char state = 0;
+    stat >> pid >> command >> state;
+    return state == 'T';
+  }
+
+  // The only contender so far was granted the lock and last believed in it within `span` of that.
+  [[nodiscard]] bool is_early_in_its_hold(Millis span) const {
+    std::ifstream file(dir / "histories" / "contender-1");
+    Event event;
+    std::int64_t granted = 0;
+    std::int64_t last = 0;
+    while (file >> event.kind >> event.at >> event.token) {
+      if (event.kind == 'G') granted = event.at;
+      last = event.kind == 'B' ? event.at : 0;
+    }
+    return last != 0 && last - granted < std::chrono::nanoseconds(span).count();
+  }
+};
+
+}  // namespace baton::test

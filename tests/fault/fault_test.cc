@@ -1,0 +1,90 @@
+#include "fault.h"
+
+#include <random>
+
+namespace baton::test {
+namespace {
+
+TEST_F(Fault, sixty_four_processes_take_turns_on_one_name) {
+  std::vector<std::unique_ptr<Process>> processes;
+  for (int i = 0; i < 64; ++i) processes.push_back(contender(10s, 2ms, 3));
+  for (auto& process : processes) {
+    const auto status = process->wait(180s);
+    ASSERT_TRUE(status) << "still running";
+    EXPECT_TRUE(status->success()) << status->describe() << process->err();
+  }
+  const Verdict found = verdict();
+  EXPECT_EQ(found.grants, 64U * 3);
+  EXPECT_EQ(found.writes, 64U * 3);
+}
+
+TEST_F(Fault, killed_holders_are_followed_by_others_and_no_two_hold_at_once) {
+  std::vector<std::unique_ptr<Process>> processes;
+  for (int i = 0; i < 6; ++i) processes.push_back(contender(1s, 20ms, 0));
+  std::mt19937 random(7);
+  for (int i = 0; i < 12; ++i) {
+    const auto grants = count(&Verdict::grants);
+    ASSERT_TRUE(poll_until([&] { return count(&Verdict::grants) > grants + 3; }, 60s, 50ms))
+        << "nobody went on";
+    auto& victim = processes[random() % processes.size()];
+    victim->kill(SIGKILL);
+    victim->wait();
+    victim = contender(1s, 20ms, 0);
+  }
+  for (auto& process : processes) process->kill(SIGKILL);
+  processes.clear();
+  EXPECT_GT(verdict().writes, 40U);
+  // No orphan outlives its TTL: whoever comes now waits for one TTL at most, and then some for a
+  // slow machine.
+  auto locks = open(url).value();
+  EXPECT_TRUE(locks.acquire({.subject = "prize"}, {.wait = 30s}));
+}
+
+TEST_F(Fault, a_paused_holder_cannot_write) {
+  auto paused = contender(1s, 2s, 0);
+  // In the first half of its hold: it has the lock, and is far from its write.
+  ASSERT_TRUE(poll_until(
+      [&] {
+        paused->kill(SIGSTOP);
+        if (poll_until([&] { return is_stopped(*paused); }) && is_early_in_its_hold(1s))
+          return true;
+        paused->kill(SIGCONT);
+        return false;
+      },
+      60s, 20ms));
+  auto next = contender(1s, 5ms, 3);
+  const auto status = next->wait(60s);
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(status->success()) << status->describe() << next->err();
+  paused->kill(SIGCONT);
+  EXPECT_TRUE(poll_until([&] { return count(&Verdict::refused) > 0; }, 60s, 20ms))
+      << "the stale write was not tried, or not refused";
+  paused->kill(SIGKILL);
+  paused->wait();
+  const Verdict found = verdict();
+  EXPECT_GE(found.refused, 1U);
+}
+
+TEST_F(Fault, a_process_that_dies_with_500_waiters_delays_the_next_by_no_more_than_one_ttl) {
+  constexpr Millis kTtl = 8s;
+  auto locks = open(url, {.owner = "survivor"}).value();
+  auto held = locks.acquire({.subject = "prize"}, {.ttl = kTtl});
+  ASSERT_TRUE(held) << held.error().message;
+  Process crowd(
+      {.argv = {BATON_CONTENDER, "wait", url, "prize", "500", std::to_string(kTtl.count())}});
+  ASSERT_TRUE(poll_until([&] { return locks.get({.subject = "prize"}).value().waiting == 500; },
+                         60s, 50ms));
+  crowd.kill(SIGKILL);
+  crowd.wait();
+  const auto died = BootClock::now();
+  ASSERT_TRUE(held->release());
+  auto next = locks.acquire({.subject = "prize"}, {.ttl = kTtl, .wait = 120s});
+  ASSERT_TRUE(next) << next.error().message;
+  const auto delay = std::chrono::duration_cast<Millis>(BootClock::now() - died);
+  RecordProperty("delay_ms", static_cast<int>(delay.count()));
+  // The design says at most ttl/2 + ttl/5; a TTL leaves the rest to a busy machine.
+  EXPECT_LE(delay, kTtl + 4s);
+}
+
+}  // namespace
+}  // namespace baton::test

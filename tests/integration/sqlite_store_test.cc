@@ -1,0 +1,282 @@
+// What the SQLite store promises beyond the conformance suite: to other connections, over restarts
+// and reboots, and about what it writes.
+
+#include <filesystem>
+#include <thread>
+
+#include <sys/stat.h>
+
+#include "sqlite_support.h"
+#include "store/sqlite/wake_files.h"
+
+namespace baton::test {
+namespace {
+
+namespace fs = std::filesystem;
+using SqliteStoreTest = SqliteTest;
+
+TEST_F(SqliteStoreTest, two_stores_on_one_file_exclude_each_other) {
+  auto one = open();
+  auto two = open();
+  const Request mine = acquire(kKey);
+  ASSERT_EQ(ask(*one, mine).outcome, Outcome::granted);
+  const Reply busy = ask(*two, acquire(kKey));
+  EXPECT_EQ(busy.outcome, Outcome::busy);
+  ASSERT_EQ(busy.holders.size(), 1U);
+  EXPECT_EQ(busy.holders[0].grant, mine.grant);
+  EXPECT_EQ(ask(*one, same(Verb::release, mine)).outcome, Outcome::done);
+  EXPECT_EQ(ask(*two, acquire(kKey)).outcome, Outcome::granted);
+}
+
+TEST_F(SqliteStoreTest, a_try_on_a_busy_lock_writes_nothing) {
+  auto store = open();
+  ASSERT_EQ(ask(*store, acquire(kKey)).outcome, Outcome::granted);
+  Outsider outsider(path_);
+  const std::string version = outsider.run("PRAGMA data_version");
+  const auto log = fs::file_size(path_ + "-wal");
+  EXPECT_EQ(ask(*store, acquire(kKey)).outcome, Outcome::busy);
+  EXPECT_EQ(look(*store, kKey).holders.size(), 1U);
+  EXPECT_EQ(outsider.run("PRAGMA data_version"), version);
+  EXPECT_EQ(fs::file_size(path_ + "-wal"), log);
+}
+
+TEST_F(SqliteStoreTest, a_released_lock_leaves_no_row) {
+  auto store = open();
+  const Request mine = acquire(kKey);
+  ask(*store, mine);
+  Outsider outsider(path_);
+  EXPECT_EQ(outsider.run("SELECT count(*) FROM baton_lock"), "1");
+  ask(*store, same(Verb::release, mine));
+  EXPECT_EQ(outsider.run("SELECT count(*) FROM baton_lock"), "0");
+}
+
+TEST_F(SqliteStoreTest, grants_nobody_released_are_swept_in_the_end) {
+  auto store = open();
+  for (int i = 0; i < 100; ++i) ask(*store, acquire("DEFAULT:a:" + std::to_string(i)));
+  advance(Millis(10'000));
+  for (int i = 0; i < 1'000; ++i) {
+    ask(*store, acquire("DEFAULT:a:" + std::to_string(1'000 + i)));
+    advance(Millis(10'000));
+  }
+  Outsider outsider(path_);
+  EXPECT_LT(std::stoi(outsider.run("SELECT count(*) FROM baton_lock")), 400);
+}
+
+TEST_F(SqliteStoreTest, tokens_and_notes_survive_a_restart) {
+  Token last = 0;
+  {
+    auto store = open();
+    Request mine = acquire(kKey);
+    mine.change = {.ordinal = 7, .text = "half done"};
+    last = ask(*store, mine).tokens.at(0);
+    ask(*store, same(Verb::release, mine));
+  }
+  auto store = open();
+  const Reply reply = ask(*store, acquire(kKey));
+  EXPECT_EQ(reply.outcome, Outcome::granted);
+  EXPECT_GT(reply.tokens.at(0), last);
+  EXPECT_EQ(reply.note, (Note{7, "half done"}));
+}
+
+TEST_F(SqliteStoreTest, a_grant_survives_the_restart_of_its_process) {
+  const Request mine = acquire(kKey);
+  ask(*open(), mine);
+  auto store = open();
+  EXPECT_EQ(ask(*store, acquire(kKey)).outcome, Outcome::busy);
+  EXPECT_EQ(ask(*store, same(Verb::renew, mine)).outcome, Outcome::granted);
+}
+
+TEST_F(SqliteStoreTest, after_a_reboot_everybody_has_a_full_period_again) {
+  const Request holder = acquire(kKey);
+  const Request waiter = acquire(kKey, Millis(5'000));
+  Request cancel = same(Verb::cancel, acquire("DEFAULT:other"));
+  cancel.tombstone = Millis(1'000);
+  Token before = 0;
+  {
+    auto store = open({.boot_id = "first"});
+    before = ask(*store, holder).tokens.at(0);
+    EXPECT_EQ(ask(*store, waiter).outcome, Outcome::queued);
+    ask(*store, cancel);
+  }
+  micros_ = 5'000'000;  // the clock starts again at a boot
+  auto store = open({.boot_id = "second"});
+  const LockInfo info = look(*store, kKey);
+  ASSERT_EQ(info.holders.size(), 1U);
+  EXPECT_EQ(info.holders[0].expires_in, Millis(10'000));
+  EXPECT_EQ(info.holders[0].held_for, Millis(0));
+  EXPECT_EQ(info.waiting, 1U);
+  EXPECT_EQ(ask(*store, same(Verb::acquire, cancel)).outcome, Outcome::invalid);
+  Request late = acquire("DEFAULT:other");
+  late.grant = cancel.grant;
+  EXPECT_EQ(ask(*store, late).outcome, Outcome::lost);
+
+  advance(Millis(9'999));
+  EXPECT_EQ(ask(*store, acquire(kKey)).outcome, Outcome::busy);
+  advance(Millis(10'000));
+  const Reply next = ask(*store, acquire(kKey));
+  EXPECT_EQ(next.outcome, Outcome::granted);
+  EXPECT_GT(next.tokens.at(0), before);
+}
+
+TEST_F(SqliteStoreTest, a_reader_that_comes_first_after_a_reboot_sees_the_holder) {
+  auto store = open({.boot_id = "first"});
+  auto later = open({.boot_id = "first"});
+  ask(*store, acquire(kKey));
+  Outsider(path_).run("UPDATE baton_meta SET boot_id = 'zeroth'");
+  EXPECT_EQ(later->find({}, soon()).value().items.size(), 1U);
+  EXPECT_EQ(Outsider(path_).run("SELECT boot_id FROM baton_meta"), "first");
+}
+
+TEST_F(SqliteStoreTest, a_mix_of_time_namespaces_is_refused) {
+  auto store = open({.time_namespace = "time:[1]"});
+  auto other = store::open_sqlite_store_with({.path = path_, .time_namespace = "time:[2]"}, soon());
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, Code::bad_store);
+  EXPECT_NE(other.error().message.find("time namespace"), std::string::npos);
+  EXPECT_EQ(ask(*store, acquire(kKey)).outcome, Outcome::granted);
+}
+
+TEST_F(SqliteStoreTest, another_time_namespace_is_fine_after_a_reboot) {
+  open({.boot_id = "first", .time_namespace = "time:[1]"});
+  auto store = open({.boot_id = "second", .time_namespace = "time:[2]"});
+  EXPECT_EQ(ask(*store, acquire(kKey)).outcome, Outcome::granted);
+}
+
+TEST_F(SqliteStoreTest, a_damaged_document_is_refused_not_free) {
+  auto store = open();
+  ask(*store, acquire(kKey));
+  Outsider outsider(path_);
+  for (const std::string document : {"{\"holders\":[{}]}", "{", "", "[]", "null", "{\"holder\":[]}",
+                                     "{\"holders\":{}}", "{\"holders\":null}"}) {
+    outsider.run("UPDATE baton_lock SET doc = '" + document + "'");
+    const std::vector<Request> batch = {acquire(kKey), acquire("DEFAULT:sound")};
+    const auto replies = store->apply(batch, soon()).value();
+    EXPECT_EQ(replies[0].outcome, Outcome::denied) << document;
+    EXPECT_NE(replies[0].message.find("damaged"), std::string::npos);
+    EXPECT_EQ(replies[1].outcome, Outcome::granted) << "one bad name never harms the others";
+    ask(*store, same(Verb::release, batch[1]));
+    EXPECT_EQ(outsider.run("SELECT doc FROM baton_lock"), document);
+    const auto found = store->find({}, soon());
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, Code::bad_store);
+  }
+}
+
+TEST_F(SqliteStoreTest, a_file_replaced_while_open_is_refused) {
+  auto store = open();
+  ask(*store, acquire(kKey));
+  fs::remove(path_);
+  const Request request = acquire(kKey);
+  const auto replies = store->apply({&request, 1}, soon());
+  ASSERT_FALSE(replies);
+  EXPECT_EQ(replies.error().code, Code::bad_store);
+}
+
+TEST_F(SqliteStoreTest, a_call_returns_by_its_deadline_when_another_process_has_the_file) {
+  auto store = open();
+  Outsider outsider(path_);
+  EXPECT_EQ(outsider.run("BEGIN IMMEDIATE"), "");
+  const Request request = acquire(kKey);
+  const auto before = BootClock::now();
+  const auto replies = store->apply({&request, 1}, before + std::chrono::milliseconds(50));
+  ASSERT_FALSE(replies);
+  EXPECT_EQ(replies.error().code, Code::unavailable);
+  EXPECT_TRUE(replies.error().retryable);
+  EXPECT_FALSE(replies.error().in_doubt);
+  EXPECT_LT(BootClock::now() - before, patience);
+  EXPECT_TRUE(look(*store, kKey).holders.empty()) << "readers do not wait for writers";
+  outsider.run("COMMIT");
+  EXPECT_EQ(ask(*store, request).outcome, Outcome::granted);
+}
+
+TEST_F(SqliteStoreTest, a_waiter_of_another_store_is_woken_by_name) {
+  auto here = open();
+  auto there = open();
+  Ear ear;
+  Ear deaf;
+  const auto watch = there->watch("there", ear);
+  const auto other_watch = there->watch("somebody else", deaf);
+  const Request holder = acquire(kKey);
+  Request waiter = acquire(kKey, Millis(5'000));
+  waiter.channel = "there";
+  ask(*here, holder);
+  ASSERT_EQ(ask(*there, waiter).outcome, Outcome::queued);
+  ask(*here, same(Verb::release, holder));
+  ASSERT_TRUE(ear.wait());
+  EXPECT_EQ(ear.heard(), std::vector{waiter.grant});
+  EXPECT_EQ(deaf.calls(), 0);
+  EXPECT_EQ(ask(*there, same(Verb::claim, waiter)).outcome, Outcome::granted);
+}
+
+TEST_F(SqliteStoreTest, wake_files_go_with_their_watches_and_dead_ones_are_swept) {
+  const fs::path directory = path_ + "-wake";
+  const auto files = [&] {
+    return std::distance(fs::directory_iterator(directory), fs::directory_iterator());
+  };
+  fs::create_directory(directory);
+  Outsider(directory / "0123456789abcdef").run("CREATE TABLE t(a)");
+  ASSERT_EQ(files(), 1) << "somebody died here";
+  auto store = open();
+  Ear ear;
+  auto one = store->watch("one", ear);
+  auto again = store->watch("one", ear);
+  EXPECT_EQ(files(), 1) << "only ours";
+  auto two = store->watch("two", ear);
+  EXPECT_EQ(files(), 2);
+  one.reset();
+  EXPECT_EQ(files(), 2);
+  again.reset();
+  EXPECT_EQ(files(), 1);
+  store.reset();
+  two.reset();
+  EXPECT_EQ(files(), 0);
+}
+
+TEST_F(SqliteStoreTest, a_wake_file_does_not_grow_for_ever) {
+  store::sqlite::WakeFiles speaker(directory_ / "wake", 0600);
+  auto listener = std::make_shared<store::sqlite::WakeFiles>(directory_ / "wake", 0600);
+  Ear ear;
+  const auto watch = listener->watch("there", ear);
+  const auto file = fs::directory_iterator(directory_ / "wake")->path();
+  for (int i = 0; i < 20'000; ++i) speaker.wake({{"there", new_grant_id()}});
+  EXPECT_TRUE(poll_until([&] { return fs::file_size(file) < (1 << 16); }));
+}
+
+TEST_F(SqliteStoreTest, dropped_wakeups_reach_nobody) {
+  auto store = open({.drop_wakeups = true});
+  Ear ear;
+  const auto watch = store->watch("this process", ear);
+  const Request holder = acquire(kKey);
+  const Request waiter = acquire(kKey, Millis(5'000));
+  ask(*store, holder);
+  ask(*store, waiter);
+  ask(*store, same(Verb::release, holder));
+  EXPECT_EQ(ask(*store, same(Verb::claim, waiter)).outcome, Outcome::granted);
+  EXPECT_EQ(ear.calls(), 0);
+}
+
+TEST_F(SqliteStoreTest, many_threads_share_a_store) {
+  auto store = open();
+  int counter = 0;  // guarded by the lock under test alone
+  std::vector<std::thread> threads;
+  std::atomic<int> done{0};
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50;) {
+        const Request mine = acquire(kKey);
+        if (ask(*store, mine).outcome != Outcome::granted) continue;
+        ++counter;
+        ++i;
+        ask(*store, same(Verb::release, mine));
+        (void)store->find({}, soon()).value();
+      }
+      ++done;
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(done, 4);
+  EXPECT_EQ(counter, 200);
+}
+
+}  // namespace
+}  // namespace baton::test

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "baton/store.h"
+
+namespace baton::test {
+
+// A store behind a bad line: a test says how bad.
+class FlakyStore final : public LockStore {
+ public:
+  explicit FlakyStore(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}
+
+  enum class Line { good, refuses, loses_replies };
+  void set(Line line) { line_ = line; }
+  void drop_wakeups() { drop_wakeups_ = true; }
+  [[nodiscard]] std::uint64_t calls() const { return calls_; }
+
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    ++calls_;
+    const Line line = line_;
+    if (line == Line::refuses) {
+      return Error{.code = Code::unavailable, .message = "cut off", .retryable = true};
+    }
+    auto replies = inner_->apply(batch, deadline);
+    if (line == Line::loses_replies) {
+      return Error{.code = Code::unavailable,
+                   .message = "cut off after sending",
+                   .retryable = true,
+                   .in_doubt = true};
+    }
+    return replies;
+  }
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    return inner_->find(query, deadline);
+  }
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return drop_wakeups_ ? std::make_unique<Watch>() : inner_->watch(channel, sink);
+  }
+  [[nodiscard]] Capabilities capabilities() const override { return inner_->capabilities(); }
+
+ private:
+  std::shared_ptr<LockStore> inner_;
+  std::atomic<Line> line_{Line::good};
+  std::atomic<std::uint64_t> calls_{0};
+  bool drop_wakeups_ = false;
+};
+
+}  // namespace baton::test
