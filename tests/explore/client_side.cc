@@ -67,18 +67,12 @@ void hold(ClientCell& client, const ReplyCell& reply, const Setting& setting) {
 
 Verb verb_of(Phase phase) {
   switch (phase) {
-    case Phase::asking:
-      return Verb::acquire;
-    case Phase::claiming:
-      return Verb::claim;
-    case Phase::renewing:
-      return Verb::renew;
-    case Phase::converting:
-      return Verb::convert;
-    case Phase::releasing:
-      return Verb::release;
-    default:
-      return Verb::cancel;
+    case Phase::asking: return Verb::acquire;
+    case Phase::claiming: return Verb::claim;
+    case Phase::renewing: return Verb::renew;
+    case Phase::converting: return Verb::convert;
+    case Phase::releasing: return Verb::release;
+    default: return Verb::cancel;
   }
 }
 
@@ -124,25 +118,18 @@ void give_up(World& world, const Setting& setting, std::size_t client) {
   switch (cell.phase) {
     case Phase::asking:
     case Phase::queued:
-    case Phase::claiming:
-      send(world, setting, client, Verb::cancel, Phase::cancelling);
-      break;
-    case Phase::converting:
-      send(world, setting, client, Verb::cancel, Phase::unconverting);
-      break;
+    case Phase::claiming: send(world, setting, client, Verb::cancel, Phase::cancelling); break;
+    case Phase::converting: send(world, setting, client, Verb::cancel, Phase::unconverting); break;
     case Phase::renewing:
     case Phase::unconverting:
       stop_waiting(world, client);
       cell.phase = Phase::holding;
       break;
-    default:
-      go_idle(world, client);
+    default: go_idle(world, client);
   }
 }
 
-void crash(World& world, std::size_t client) {
-  go_idle(world, client);
-}
+void crash(World& world, std::size_t client) { go_idle(world, client); }
 
 void hear(World& world, const Setting& setting, std::size_t client) {
   ClientCell& cell = world.clients[client];
@@ -164,11 +151,8 @@ void hear(World& world, const Setting& setting, std::size_t client) {
       if (granted) return hold(cell, reply, setting);
       cell.phase = Phase::holding;  // busy, queued or deadlock: it keeps the mode it has
       return;
-    case Phase::unconverting:
-      cell.phase = Phase::holding;
-      return;
-    default:
-      go_idle(world, client);
+    case Phase::unconverting: cell.phase = Phase::holding; return;
+    default: go_idle(world, client);
   }
 }
 

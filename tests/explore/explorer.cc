@@ -171,9 +171,7 @@ class Search {
 
 }  // namespace
 
-Report explore(const Setting& setting) {
-  return Search(setting).run();
-}
+Report explore(const Setting& setting) { return Search(setting).run(); }
 
 Report wander(const Setting& setting, std::uint64_t seed) {
   const auto start = std::chrono::steady_clock::now();

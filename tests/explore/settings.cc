@@ -6,9 +6,7 @@ namespace {
 const std::string kA = "DEFAULT:a";
 const std::string kB = "DEFAULT:b";
 
-Order order(std::vector<Ask> asks, bool wait) {
-  return {std::move(asks), wait};
-}
+Order order(std::vector<Ask> asks, bool wait) { return {std::move(asks), wait}; }
 
 }  // namespace
 

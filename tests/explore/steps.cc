@@ -126,20 +126,11 @@ std::string Machine::perform(World& world, Step step) {
   std::string problem;
   if (setting_.faults != kAny && is_fault(step.kind)) ++world.faults;
   switch (step.kind) {
-    case StepKind::deliver:
-      problem = deliver(world, step.subject, false);
-      break;
-    case StepKind::deliver_and_keep:
-      problem = deliver(world, step.subject, true);
-      break;
-    case StepKind::lose_request:
-      world.messages.erase(step.subject);
-      break;
-    case StepKind::tick:
-      tick(world, step.detail);
-      break;
-    default:
-      act(world, step);
+    case StepKind::deliver: problem = deliver(world, step.subject, false); break;
+    case StepKind::deliver_and_keep: problem = deliver(world, step.subject, true); break;
+    case StepKind::lose_request: world.messages.erase(step.subject); break;
+    case StepKind::tick: tick(world, step.detail); break;
+    default: act(world, step);
   }
   if (problem.empty()) problem = broken_in_state(world, setting_);
   normalise(world);
@@ -149,31 +140,18 @@ std::string Machine::perform(World& world, Step step) {
 void Machine::act(World& world, Step step) const {
   const std::size_t client = step.subject;
   switch (step.kind) {
-    case StepKind::ask:
-      return ask(world, setting_, client, step.detail);
-    case StepKind::claim:
-      return claim(world, setting_, client);
-    case StepKind::ask_again:
-      return ask_again(world, setting_, client);
-    case StepKind::renew:
-      return renew(world, setting_, client);
-    case StepKind::convert:
-      return convert(world, setting_, client);
-    case StepKind::release:
-      return release(world, setting_, client);
-    case StepKind::retry:
-      return retry(world, setting_, client);
-    case StepKind::give_up:
-      return give_up(world, setting_, client);
-    case StepKind::crash:
-      return crash(world, client);
-    case StepKind::hear:
-      return hear(world, setting_, client);
-    case StepKind::lose_reply:
-      world.clients[client].reply = {};
-      return;
-    default:
-      return;
+    case StepKind::ask: return ask(world, setting_, client, step.detail);
+    case StepKind::claim: return claim(world, setting_, client);
+    case StepKind::ask_again: return ask_again(world, setting_, client);
+    case StepKind::renew: return renew(world, setting_, client);
+    case StepKind::convert: return convert(world, setting_, client);
+    case StepKind::release: return release(world, setting_, client);
+    case StepKind::retry: return retry(world, setting_, client);
+    case StepKind::give_up: return give_up(world, setting_, client);
+    case StepKind::crash: return crash(world, client);
+    case StepKind::hear: return hear(world, setting_, client);
+    case StepKind::lose_reply: world.clients[client].reply = {}; return;
+    default: return;
   }
 }
 
@@ -319,8 +297,7 @@ std::string Machine::describe(const World& world, Step step) const {
       out << client << ' ' << word(step.kind) << ' '
           << to_string(world.clients[step.subject].reply.outcome);
       break;
-    default:
-      out << client << ' ' << word(step.kind);
+    default: out << client << ' ' << word(step.kind);
   }
   return out.str();
 }

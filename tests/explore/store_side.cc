@@ -8,9 +8,7 @@ namespace {
 constexpr core::StoreTime kNow = std::chrono::hours(1);
 constexpr std::uint64_t kGrantHigh = 0xBA70;
 
-core::StoreTime in_ticks(std::int8_t ticks) {
-  return kNow + ticks * core::StoreTime(kTick);
-}
+core::StoreTime in_ticks(std::int8_t ticks) { return kNow + ticks * core::StoreTime(kTick); }
 
 // A time that never comes must stay visible as one: it is capped far above every honest value.
 std::int8_t ticks_until(core::StoreTime time) {
@@ -19,12 +17,8 @@ std::int8_t ticks_until(core::StoreTime time) {
   return static_cast<std::int8_t>(std::clamp<std::int64_t>(ticks, 0, 100));
 }
 
-GrantId grant_id(Grant grant) {
-  return {kGrantHigh, grant + std::uint64_t{1}};
-}
-Grant cell_grant(GrantId id) {
-  return static_cast<Grant>(id.low - 1);
-}
+GrantId grant_id(Grant grant) { return {kGrantHigh, grant + std::uint64_t{1}}; }
+Grant cell_grant(GrantId id) { return static_cast<Grant>(id.low - 1); }
 
 }  // namespace
 
@@ -104,18 +98,13 @@ Request StoreSide::request_for(const MessageCell& message) const {
       request.handoff = setting_.handoff * kTick;
       request.ticket = ticket;
       break;
-    case Verb::claim:
-      request.ticket = ticket;
-      break;
+    case Verb::claim: request.ticket = ticket; break;
     case Verb::convert:
       request.ticket = ticket;
       for (Ask& ask : request.asks) ask.mode = Mode::X;
       break;
-    case Verb::cancel:
-      request.tombstone = setting_.life * kTick;
-      break;
-    default:
-      break;
+    case Verb::cancel: request.tombstone = setting_.life * kTick; break;
+    default: break;
   }
   return request;
 }

@@ -61,9 +61,7 @@ using Grant = std::uint8_t;
 constexpr Grant grant_of(std::size_t client, std::size_t number) {
   return static_cast<Grant>(client * 8 + number);
 }
-constexpr std::size_t client_of(Grant grant) {
-  return grant / 8U;
-}
+constexpr std::size_t client_of(Grant grant) { return grant / 8U; }
 
 struct HolderCell {
   Grant grant = 0;
