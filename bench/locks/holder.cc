@@ -21,12 +21,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::vector<Lease> take_all(LockClient& locks, int count) {
+void take_some(LockClient& locks, int from, int count, std::vector<Lease>& leases) {
   std::mutex mutex;
-  std::vector<Lease> leases;
-  leases.reserve(static_cast<std::size_t>(count));
   std::latch answered(count);
-  for (int i = 0; i < count; ++i) {
+  for (int i = from; i < from + count; ++i) {
     locks.acquire_async({bench_name(0, i)}, {.ttl = 30s}, [&](Result<Lease> lease) {
       {
         const std::lock_guard lock(mutex);
@@ -36,6 +34,15 @@ std::vector<Lease> take_all(LockClient& locks, int count) {
     });
   }
   answered.wait();
+}
+
+std::vector<Lease> take_all(LockClient& locks, int count) {
+  constexpr int kAtOnce = 1000;
+  std::vector<Lease> leases;
+  leases.reserve(static_cast<std::size_t>(count));
+  for (int from = 0; from < count; from += kAtOnce) {
+    take_some(locks, from, std::min(kAtOnce, count - from), leases);
+  }
   return leases;
 }
 
