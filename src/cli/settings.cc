@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "cli/file.h"
-#include "cli/url.h"
 #include "policy/suggest.h"
 #include "policy/yaml.h"
 
@@ -113,7 +112,6 @@ Result<Settings> resolve_settings(const Settings& given) {
     if (!store) return store.error();
     settings.store = std::move(*store);
   }
-  if (auto ok = check_url(settings.store); !ok) return ok.error();
   return settings;
 }
 

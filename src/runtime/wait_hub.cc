@@ -92,7 +92,7 @@ std::size_t WaitHub::size() const {
 }
 
 void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued,
-                   std::stop_token stop, Then then) {
+                   std::stop_token stop, Error so_far, Then then) {
   const std::lock_guard lock(mutex_);
   const GrantId grant = acquire.grant;
   Waiting entry;
@@ -102,7 +102,7 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
   entry.then = std::move(then);
   entry.queued = queued;
   entry.ask_at = early_.erase(grant) > 0 ? Instant::min() : from;
-  entry.last = {.code = Code::timed_out, .message = "the wait ended", .retryable = true};
+  entry.last = std::move(so_far);
   if (stop.stop_possible()) {
     // Runs on the thread that stops, perhaps right here under our mutex: so it takes no lock. A
     // notification that falls between the check and the wait costs the hub's next look.

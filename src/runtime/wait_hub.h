@@ -40,10 +40,11 @@ class WaitHub final : public WakeSink {
   ~WaitHub() override;
 
   // `acquire` has ticket set. With `queued`, it already stands in the store's queue. `from` is when
-  // to ask first. `then` is called exactly once, on the hub's thread, by the deadline or when the
-  // call to the store that was under way at the deadline comes back.
+  // to ask first, `so_far` what to say if nothing changes until the deadline. `then` is called
+  // exactly once, on the hub's thread, by the deadline or when the call to the store that was under
+  // way at the deadline comes back.
   void wait(Request acquire, Deadline deadline, Instant from, bool queued, std::stop_token stop,
-            Then then);
+            Error so_far, Then then);
 
   // The caller does not wait any more. If it was granted meanwhile, that is undone.
   void abandon(GrantId grant);
