@@ -30,7 +30,7 @@ struct ReleaseOptions {
 class BATON_EXPORT Lease {
  public:
   Lease() = default;
-  explicit Lease(std::shared_ptr<runtime::HeldLease> held);
+  Lease(std::shared_ptr<void> client, std::shared_ptr<runtime::HeldLease> held);
   Lease(Lease&&) noexcept = default;
   Lease& operator=(Lease&& other) noexcept;
   Lease(const Lease&) = delete;
@@ -68,6 +68,7 @@ class BATON_EXPORT Lease {
   explicit operator bool() const { return held_ != nullptr; }
 
  private:
+  std::shared_ptr<void> client_;  // outlives the lease: it is what renews it
   std::shared_ptr<runtime::HeldLease> held_;
 };
 

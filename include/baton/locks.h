@@ -55,8 +55,10 @@ class BATON_EXPORT LockClient {
   static Result<LockClient> make(std::shared_ptr<LockStore> store, ClientOptions options = {});
 
   Result<Lease> acquire(const LockName& name, const AcquireOptions& options = {});
-  Result<Lease> acquire(const std::vector<LockName>& set, const AcquireOptions& options = {});
   Result<Lease> try_acquire(const LockName& name, AcquireOptions options = {});
+
+  // All of them or none, under one lease.
+  Result<Lease> acquire_all(const std::vector<LockName>& set, const AcquireOptions& options = {});
 
   // Needs no thread while it waits. `then` runs on a thread of the client: it must not block.
   void acquire_async(std::vector<LockName> set, AcquireOptions options,

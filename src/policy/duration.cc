@@ -15,8 +15,8 @@ struct Unit {
 };
 
 // Larger first: the order in which they may stand.
-constexpr std::array<Unit, 5> kUnits = {Unit{"d", 86'400'000}, Unit{"h", 3'600'000},
-                                        Unit{"m", 60'000}, Unit{"s", 1'000}, Unit{"ms", 1}};
+constexpr std::array<Unit, 4> kUnits = {Unit{"h", 3'600'000}, Unit{"m", 60'000}, Unit{"s", 1'000},
+                                        Unit{"ms", 1}};
 
 constexpr std::int64_t kMost = 1000LL * 3'600'000;
 

@@ -159,7 +159,7 @@ Result<Lease> LockClient::Core::lease(const std::vector<LockName>& set, const Re
               .ttl = request.ttl,
               .schema_version = request.schema_version,
               .sent = sent};
-  Lease lease(std::make_shared<HeldLease>(shared_from_this(), std::move(grant)));
+  Lease lease(shared_from_this(), std::make_shared<HeldLease>(*this, std::move(grant)));
   if (!lease.valid()) {
     // The reply took longer than the lease lasts. Letting it go is all that can be done with it.
     return Error{.code = Code::unavailable,

@@ -34,7 +34,7 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
  private:
   Core(std::shared_ptr<LockStore> store, ClientOptions options, Policy policy);
 
-  // The last reference may go on one of our own threads, which cannot join itself.
+  // The last reference may go in a callback, on our own thread, which cannot join itself.
   static void destroy(Core* core);
 
   Result<Request> prepare(const std::vector<LockName>& set, const AcquireOptions& options);

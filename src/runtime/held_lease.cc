@@ -13,8 +13,8 @@ Instant over_by(Instant trusted_until, Millis ttl) { return trusted_until + core
 
 }  // namespace
 
-HeldLease::HeldLease(std::shared_ptr<LockClient::Core> client, Grant grant)
-    : client_(std::move(client)),
+HeldLease::HeldLease(LockClient::Core& client, Grant grant)
+    : client_(client),
       id_(grant.id),
       names_(std::move(grant.names)),
       asks_key_(grant.asks.front().key),
@@ -25,17 +25,17 @@ HeldLease::HeldLease(std::shared_ptr<LockClient::Core> client, Grant grant)
       tokens_(std::move(grant.tokens)),
       note_(std::move(grant.note)),
       sent_(grant.sent) {
-  client_->keeper().keep(*this);
+  client_.keeper().keep(*this);
 }
 
-HeldLease::~HeldLease() { client_->keeper().drop(*this); }
+HeldLease::~HeldLease() { client_.keeper().drop(*this); }
 
 Instant HeldLease::trusted_until() const {
   return Instant(Instant::duration(trusted_until_.load(std::memory_order_acquire)));
 }
 
 bool HeldLease::valid() const {
-  return !ended_.load(std::memory_order_acquire) && client_->clock().now() < trusted_until();
+  return !ended_.load(std::memory_order_acquire) && client_.clock().now() < trusted_until();
 }
 
 std::string HeldLease::why_lost() const {
@@ -52,7 +52,7 @@ std::vector<Token> HeldLease::tokens() const {
   const std::lock_guard lock(mutex_);
   std::vector<Token> tokens;
   for (const LockName& name : names_) {
-    const auto& subjects = client_->policy().subjects;
+    const auto& subjects = client_.policy().subjects;
     const auto subject = subjects.find(name.subject);
     const std::string key =
         key_of(name, subject != subjects.end() && subject->second.predicate_scoped);
@@ -117,14 +117,14 @@ Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
   if (!valid()) return Error{.code = Code::lost, .message = "the lease is lost: " + why_lost()};
   Request renew = request(Verb::renew);
   renew.change = std::move(change);
-  const Instant sent = client_->clock().now();
-  const auto reply = client_->submit(renew, timeout);
+  const Instant sent = client_.clock().now();
+  const auto reply = client_.submit(renew, timeout);
   if (!reply) return reply.error();
   if (reply->outcome != Outcome::granted) {
     end(reply->message);
     return error_of(*reply, renew);
   }
-  client_->keeper().renewed(*this, sent);
+  client_.keeper().renewed(*this, sent);
   const std::lock_guard lock(mutex_);
   if (renew.change.ordinal) note_.ordinal = *renew.change.ordinal;
   if (renew.change.text) note_.text = *renew.change.text;
@@ -132,12 +132,12 @@ Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
 }
 
 Result<void> HeldLease::convert(Mode mode, Millis wait) {
-  auto asks = asks_for(client_->policy(), names_, mode);
+  auto asks = asks_for(client_.policy(), names_, mode);
   if (!asks) return asks.error();
   Request convert = request(Verb::convert);
   convert.asks = std::move(*asks);
   if (wait > Millis(0)) convert.ticket = core::ticket_for(ttl_);
-  Clock& clock = client_->clock();
+  Clock& clock = client_.clock();
   const Instant deadline = clock.now() + wait;
   while (true) {
     if (!valid()) return Error{.code = Code::lost, .message = "the lease is lost: " + why_lost()};
@@ -147,7 +147,7 @@ Result<void> HeldLease::convert(Mode mode, Millis wait) {
       seen = pokes_;
     }
     const Instant sent = clock.now();
-    const auto reply = client_->submit(convert, client_->can().apply_limit + Millis(500));
+    const auto reply = client_.submit(convert, client_.can().apply_limit + Millis(500));
     if (!reply) return give_up_convert(convert, reply.error());
     if (reply->outcome == Outcome::granted) {
       finish_convert(convert, *reply, sent);
@@ -175,14 +175,14 @@ void HeldLease::finish_convert(const Request& request, const Reply& reply, Insta
     }
     tokens_ = reply.tokens;
   }
-  client_->keeper().renewed(*this, sent);
+  client_.keeper().renewed(*this, sent);
 }
 
 Error HeldLease::give_up_convert(const Request& convert, Error error) {
   if (convert.ticket > Millis(0) || error.in_doubt) {
     Request cancel = request(Verb::cancel);
     cancel.converting = true;
-    client_->hub().undo(std::move(cancel), client_->clock().now(), over_by(trusted_until(), ttl_));
+    client_.hub().undo(std::move(cancel), client_.clock().now(), over_by(trusted_until(), ttl_));
   }
   return error;
 }
@@ -200,18 +200,18 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
   }
   // In this order: nobody works on under a lock that is being given away.
   end("released");
-  client_->keeper().drop(*this);
+  client_.keeper().drop(*this);
   Request release = request(Verb::release);
   release.change = options.note;
   release.to = options.to;
-  auto reply = client_->submit(release, options.timeout);
+  auto reply = client_.submit(release, options.timeout);
   if (reply && reply->outcome == Outcome::denied) {
     // The heir has gone since we looked; the lease is over all the same, so the queue gets it.
     release.to.clear();
-    reply = client_->submit(release, options.timeout);
+    reply = client_.submit(release, options.timeout);
   }
   if (!reply) {
-    client_->hub().undo(std::move(release), client_->clock().now(), over_by(trusted_until(), ttl_));
+    client_.hub().undo(std::move(release), client_.clock().now(), over_by(trusted_until(), ttl_));
     return reply.error();
   }
   if (reply->outcome != Outcome::done) return error_of(*reply, release);
@@ -219,13 +219,13 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
 }
 
 Result<void> HeldLease::check_heir(const ReleaseOptions& options) const {
-  if (!client_->can().transfer || names_.size() > 1 || asks_.size() > 1) {
+  if (!client_.can().transfer || names_.size() > 1 || asks_.size() > 1) {
     return Error{.code = Code::unsupported, .message = "only a single lock can be handed over"};
   }
   Request look;
   look.verb = Verb::get;
   look.asks = {{key(), Mode::X}};
-  const auto reply = client_->submit(look, options.timeout);
+  const auto reply = client_.submit(look, options.timeout);
   if (!reply) return reply.error();
   const auto& waiters = reply->info->waiters;
   if (std::none_of(waiters.begin(), waiters.end(),

@@ -27,10 +27,11 @@ struct Grant {
   Instant sent;  // before the request that was granted
 };
 
-// The state behind a Lease. Kept alive by its Lease; the Keeper knows it only while it is kept.
+// The state behind a Lease, which also keeps the client alive. The Keeper's threads borrow it for
+// the time of a renewal; it must not own the client, or one of them might be the last to let go.
 class HeldLease : public std::enable_shared_from_this<HeldLease> {
  public:
-  HeldLease(std::shared_ptr<LockClient::Core> client, Grant grant);
+  HeldLease(LockClient::Core& client, Grant grant);
   ~HeldLease();
   HeldLease(const HeldLease&) = delete;
   HeldLease& operator=(const HeldLease&) = delete;
@@ -69,7 +70,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   Error give_up_convert(const Request& convert, Error error);
   [[nodiscard]] Result<void> check_heir(const ReleaseOptions& options) const;
 
-  const std::shared_ptr<LockClient::Core> client_;
+  LockClient::Core& client_;
   const GrantId id_;
   const std::vector<LockName> names_;
   const std::string asks_key_;

@@ -4,7 +4,8 @@
 
 namespace baton {
 
-Lease::Lease(std::shared_ptr<runtime::HeldLease> held) : held_(std::move(held)) {}
+Lease::Lease(std::shared_ptr<void> client, std::shared_ptr<runtime::HeldLease> held)
+    : client_(std::move(client)), held_(std::move(held)) {}
 
 Lease::~Lease() {
   if (held_ == nullptr) return;
@@ -16,6 +17,7 @@ Lease::~Lease() {
 
 Lease& Lease::operator=(Lease&& other) noexcept {
   Lease old(std::move(other));
+  std::swap(client_, old.client_);
   std::swap(held_, old.held_);
   return *this;
 }

@@ -42,7 +42,8 @@ Result<Lease> LockClient::acquire(const LockName& name, const AcquireOptions& op
   return core_->acquire({name}, options);
 }
 
-Result<Lease> LockClient::acquire(const std::vector<LockName>& set, const AcquireOptions& options) {
+Result<Lease> LockClient::acquire_all(const std::vector<LockName>& set,
+                                      const AcquireOptions& options) {
   return core_->acquire(set, options);
 }
 

@@ -27,8 +27,9 @@ struct Won {
 // Everybody of this client who waits for a lock, on one thread.
 //
 // Each waiter has a ticket in the store's queue. The hub asks for a waiter's turn when it is woken,
-// and for all of them at least every second, so that a lost wake-up or a dead holder costs a second
-// and never the lock. It also undoes, in the background, what an unreachable store left in doubt.
+// and for all of them at least every second, in one batch, so that a lost wake-up or a dead holder
+// costs a second and never the lock. It also undoes, in the background, what an unreachable store
+// left in doubt.
 class WaitHub final : public WakeSink {
  public:
   using Then = std::function<void(Result<Won>)>;
@@ -70,6 +71,7 @@ class WaitHub final : public WakeSink {
     std::unique_ptr<std::stop_callback<std::function<void()>>> on_stop;
     bool in_flight = false;
     Instant ask_at;
+    Instant along_at = Instant::max();  // from then on it asks along with any other
     Instant refresh_at;
     core::Backoff backoff{Millis(50), Millis(1000)};
     Error last;  // why it does not have the lock yet
@@ -86,6 +88,7 @@ class WaitHub final : public WakeSink {
   void close();
   Instant gather(Instant now, std::vector<Request>& batch, std::vector<Undo>& undoing,
                  Finished& finished);
+  [[nodiscard]] bool somebody_asks(Instant now) const;
   Request next_request(Waiting& waiting, Instant now) const;
   void send(const std::vector<Request>& batch, std::vector<Undo>& undoing, Finished& finished);
   void settle(Waiting& waiting, Reply& reply, Instant sent, Instant now, Finished& finished);

@@ -83,9 +83,7 @@ class Database {
     const std::string whole = url();
     return "postgres://" + user + whole.substr(whole.find('@'));
   }
-  void migrate() const {
-    open_postgres_admin(url(), soon()).value()->migrate(soon()).value();
-  }
+  void migrate() const { open_postgres_admin(url(), soon()).value()->migrate(soon()).value(); }
   [[nodiscard]] std::unique_ptr<LockStore> store(const std::string& options = "") const {
     return open_postgres_store(url() + options, soon()).value();
   }

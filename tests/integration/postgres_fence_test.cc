@@ -59,8 +59,9 @@ TEST_F(PostgresFence, a_holder_paused_before_its_commit_holds_its_successor_up) 
   paused.sql("UPDATE report SET content = 'old'");
   std::jthread successor([&] { EXPECT_TRUE(write(next, "new", 8)); });
   ASSERT_TRUE(poll_until([&] {
-    return watcher.sql("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-                       "AND wait_event_type = 'Lock'") == "1";
+    return watcher.sql(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+               "AND wait_event_type = 'Lock'") == "1";
   }));
   paused.sql("COMMIT");
   successor.join();
@@ -84,7 +85,8 @@ TEST_F(PostgresFence, only_modes_that_cannot_stand_side_by_side_fence_each_other
     for (const Mode older : kAllModes) {
       Session session(database.url());
       session.sql("BEGIN");
-      const std::string key = kKey + std::string(short_name(newer)) + std::string(short_name(older));
+      const std::string key =
+          kKey + std::string(short_name(newer)) + std::string(short_name(older));
       ASSERT_TRUE(fence(session.get(), key, newer, 9));
       const auto checked = fence(session.get(), key, older, 5);
       EXPECT_EQ(checked.has_value(), compatible(newer, older))

@@ -81,8 +81,10 @@ TEST(PostgresOpen, an_unreachable_server_is_unavailable_and_not_in_doubt) {
 
 TEST(PostgresOpen, a_url_that_cannot_be_read_is_refused_without_showing_its_password) {
   const std::vector<std::string> bad = {
-      "postgres://me:hush-hush@[::1/x",   "postgres://me:hush-hush%zz@localhost/x",
-      "mysql://me:hush-hush@localhost/x", "postgres://me:hush-hush@localhost/x?nonsense=hush-hush",
+      "postgres://me:hush-hush@[::1/x",
+      "postgres://me:hush-hush%zz@localhost/x",
+      "mysql://me:hush-hush@localhost/x",
+      "postgres://me:hush-hush@localhost/x?nonsense=hush-hush",
       "postgres://me:hush-hush@localhost/x?baton_nonsense=1",
       "postgres://me:hush-hush@localhost/x?baton_apply_timeout=hush-hush"};
   for (const auto& url : bad) {
@@ -97,8 +99,9 @@ TEST(PostgresOpen, the_apply_limit_comes_from_the_url) {
   database.migrate();
   EXPECT_EQ(database.store()->capabilities().apply_limit, Millis(5000));
   EXPECT_EQ(database.store("?baton_apply_timeout=700ms")->capabilities().apply_limit, Millis(700));
-  EXPECT_EQ(database.store("?baton_apply_timeout=2s&application_name=x")->capabilities().apply_limit,
-            Millis(2000));
+  EXPECT_EQ(
+      database.store("?baton_apply_timeout=2s&application_name=x")->capabilities().apply_limit,
+      Millis(2000));
 }
 
 // A server on which everybody but postgres needs a password.
@@ -109,8 +112,8 @@ class GuardedServer {
     std::ofstream(path) << "local all all trust\n"
                            "host all postgres 127.0.0.1/32 trust\n"
                            "host all all 127.0.0.1/32 scram-sha-256\n";
-    std::filesystem::permissions(dir_.path(), std::filesystem::perms::others_exec |
-                                                  std::filesystem::perms::owner_all);
+    std::filesystem::permissions(
+        dir_.path(), std::filesystem::perms::others_exec | std::filesystem::perms::owner_all);
     server_ = std::make_unique<PostgresServer>(
         PostgresOptions{.settings = {{"hba_file", path.string()}}});
   }
@@ -126,10 +129,11 @@ TEST(PostgresOpen, a_wrong_password_is_unauthorized_and_never_printed) {
   const Database database(server.url());
   database.migrate();
   Session(database.url())
-      .sql("CREATE ROLE app LOGIN PASSWORD 'right-horse';"
-           "GRANT USAGE ON SCHEMA baton TO app;"
-           "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO app;"
-           "GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app");
+      .sql(
+          "CREATE ROLE app LOGIN PASSWORD 'right-horse';"
+          "GRANT USAGE ON SCHEMA baton TO app;"
+          "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO app;"
+          "GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app");
   const Error error = error_of_opening(database.url_as("app:wrong-horse"));
   EXPECT_EQ(error.code, Code::unauthorized);
   EXPECT_FALSE(error.retryable);
@@ -218,8 +222,8 @@ class Bouncer {
                         << " user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "
                         << port_ << "\nunix_socket_dir =\nauth_type = any\npool_mode = " << mode
                         << "\n";
-    std::filesystem::permissions(dir_.path(), std::filesystem::perms::others_exec |
-                                                  std::filesystem::perms::owner_all);
+    std::filesystem::permissions(
+        dir_.path(), std::filesystem::perms::others_exec | std::filesystem::perms::owner_all);
     const bool root = geteuid() == 0;
     process_ = std::make_unique<Process>(ProcessOptions{
         .argv = {"/usr/sbin/pgbouncer", path.string()}, .user = root ? "postgres" : ""});

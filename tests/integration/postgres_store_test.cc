@@ -24,9 +24,7 @@ class PostgresStore : public ::testing::Test {
 
 const std::string kKey = "DEFAULT:job:1";
 
-std::string sql_uuid(std::uint64_t number) {
-  return "'" + to_string(grant(number)) + "'::uuid";
-}
+std::string sql_uuid(std::uint64_t number) { return "'" + to_string(grant(number)) + "'::uuid"; }
 
 TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
   const auto store = database.store();
@@ -36,23 +34,28 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
   const auto writes = [&](const std::string& call) {
     session.sql("BEGIN");
     session.sql("SELECT * FROM " + call);
-    const auto wrote = session.sql("SELECT pg_current_xact_id_if_assigned() IS NOT NULL OR EXISTS "
-                                   "(SELECT FROM pg_locks WHERE pid = pg_backend_pid() AND "
-                                   "mode = 'RowShareLock' AND relation = 'baton.lock'::regclass)");
+    const auto wrote = session.sql(
+        "SELECT pg_current_xact_id_if_assigned() IS NOT NULL OR EXISTS "
+        "(SELECT FROM pg_locks WHERE pid = pg_backend_pid() AND "
+        "mode = 'RowShareLock' AND relation = 'baton.lock'::regclass)");
     session.sql("ROLLBACK");
     return wrote == "t";
   };
   const std::string key = "'" + kKey + "'";
   const std::string tail = ", 0, 'p', 'o', 'c', NULL, NULL)";
-  EXPECT_FALSE(writes("baton.acquire_one(" + key + ", " + sql_uuid(9) + ", 5::smallint, 1000, 0, 0"
-                      ", 0" + tail));
+  EXPECT_FALSE(writes("baton.acquire_one(" + key + ", " + sql_uuid(9) +
+                      ", 5::smallint, 1000, 0, 0"
+                      ", 0" +
+                      tail));
   EXPECT_FALSE(writes("baton.quick(ARRAY[" + key + "], ARRAY[" + sql_uuid(9) +
-                      "], '{5}', '{1000}', '{0}', '{p}', '{o}', '{c}', '{NULL}', '{0}', '{}', '{}'"
+                      "], '{5}', '{1000}', '{0}', '{p}', '{o}', '{c}', '{NULL}', '{0}', '{}', "
+                      "'{}', '{}', '{}', '{}'"
                       ", NULL)"));
   const auto apply = [&](int verb, std::uint64_t number, int ticket) {
     return "baton.apply(ARRAY[" + std::to_string(verb) + "]::smallint[], ARRAY[" +
-           sql_uuid(number) + "], '{2}', ARRAY[" + key + ", 'DEFAULT:other'], '{5,5}', '{1000}', '{" +
-           std::to_string(ticket) + "}', '{0}', '{0}', '{0}', '{NULL}', '{NULL}', '{NULL}', '{0}', "
+           sql_uuid(number) + "], '{2}', ARRAY[" + key +
+           ", 'DEFAULT:other'], '{5,5}', '{1000}', '{" + std::to_string(ticket) +
+           "}', '{0}', '{0}', '{0}', '{NULL}', '{NULL}', '{NULL}', '{0}', "
            "'{p}', '{o}', '{c}', '{NULL}', '{\"\"}', '{\"\"}', '{f}', NULL)";
   };
   EXPECT_FALSE(writes(apply(0, 9, 0)));  // a set, one of which is busy
@@ -62,8 +65,8 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
   const auto one = [](std::string call, const std::string& from, const std::string& to) {
     return call.replace(call.find(from), from.size(), to);
   };
-  EXPECT_FALSE(writes(one(one(one(claim, "'{2}'", "'{1}'"), ", 'DEFAULT:other'", ""), "'{5,5}'",
-                          "'{5}'")));
+  EXPECT_FALSE(
+      writes(one(one(one(claim, "'{2}'", "'{1}'"), ", 'DEFAULT:other'", ""), "'{5,5}'", "'{5}'")));
 }
 
 TEST_F(PostgresStore, only_what_must_survive_a_crash_waits_for_the_disk) {
@@ -99,8 +102,9 @@ TEST_F(PostgresStore, a_hand_over_reads_the_head_of_a_long_queue_only) {
   session.sql("SET enable_seqscan = off; SET enable_bitmapscan = off");
   session.sql("BEGIN");
   session.sql("SELECT * FROM baton.release_one('" + kKey + "', " + sql_uuid(1) + ", NULL)");
-  const auto read = session.sql("SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables "
-                                "WHERE relname = 'waiter' AND schemaname = 'baton'");
+  const auto read = session.sql(
+      "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables "
+      "WHERE relname = 'waiter' AND schemaname = 'baton'");
   session.sql("ROLLBACK");
   EXPECT_LT(std::stoi(read), 40);
 }
@@ -132,8 +136,9 @@ TEST_F(PostgresStore, a_request_whose_client_gave_up_grants_nothing_once_it_is_c
   EXPECT_EQ(cancelled->outcome, Outcome::done);
   // Nobody works on it any more, and nothing was granted, whichever came first.
   ASSERT_TRUE(poll_until([&] {
-    return other.sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = "
-                     "current_database() AND pid <> pg_backend_pid()") == "0";
+    return other.sql(
+               "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND datname = "
+               "current_database() AND pid <> pg_backend_pid()") == "0";
   }));
   EXPECT_TRUE(store->find({}, soon()).value().items.empty());
   EXPECT_EQ(ask(*store, acquire(2, kKey)).outcome, Outcome::lost);
@@ -188,16 +193,17 @@ TEST_F(PostgresStore, a_store_has_at_most_four_connections) {
       callers.emplace_back([&, t] {
         const std::string key = "DEFAULT:k:" + std::to_string(t);
         while (!stop) {
-          for (const Request& one : {acquire(t, key), request(Verb::renew, t, key),
-                                     request(Verb::release, t, key)}) {
+          for (const Request& one :
+               {acquire(t, key), request(Verb::renew, t, key), request(Verb::release, t, key)}) {
             if (!ask(*store, one, soon())) ++problems;
           }
         }
       });
     }
     Session session(database.url());
-    const std::string count = "SELECT count(*) FROM pg_stat_activity WHERE datname = "
-                              "current_database() AND application_name = 'baton'";
+    const std::string count =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = "
+        "current_database() AND application_name = 'baton'";
     EXPECT_TRUE(poll_until([&] { return session.sql(count) == "4"; }));
     for (int i = 0; i < 100; ++i) EXPECT_LE(std::stoi(session.sql(count)), 4);
     stop = true;
@@ -249,8 +255,9 @@ TEST_F(PostgresStore, everybody_is_woken_when_the_listener_had_to_reconnect) {
   const auto watch = store->watch("process-1", listener);
   ASSERT_TRUE(listener.woken_for_any(1));
   Session(database.url())
-      .sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
-           "current_database() AND query LIKE 'LISTEN%'");
+      .sql(
+          "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+          "current_database() AND query LIKE 'LISTEN%'");
   EXPECT_TRUE(listener.woken_for_any(2));
 }
 

@@ -24,13 +24,14 @@ class PostgresAdmin final : public StoreAdmin {
     status.details.emplace_back("server", "PostgreSQL " + std::string(server->text(0, 0)));
     if (*version == 0) return status;
     auto counts = (*connection)
-                      ->script("SELECT (SELECT count(*) FROM baton.lock),"
-                               " (SELECT count(*) FROM baton.holding WHERE expires >"
-                               "   date_part('epoch', clock_timestamp()) * 1000000),"
-                               " (SELECT count(*) FROM baton.waiter WHERE stale >"
-                               "   date_part('epoch', clock_timestamp()) * 1000000),"
-                               " coalesce(pg_sequence_last_value('baton.counter'), 0)",
-                               deadline);
+                      ->script(
+                          "SELECT (SELECT count(*) FROM baton.lock),"
+                          " (SELECT count(*) FROM baton.holding WHERE expires >"
+                          "   date_part('epoch', clock_timestamp()) * 1000000),"
+                          " (SELECT count(*) FROM baton.waiter WHERE stale >"
+                          "   date_part('epoch', clock_timestamp()) * 1000000),"
+                          " coalesce(pg_sequence_last_value('baton.counter'), 0)",
+                          deadline);
     if (!counts) return counts.error();
     const char* const labels[] = {"names", "holders", "waiters", "last token"};
     for (int i = 0; i < 4; ++i) {
@@ -51,9 +52,9 @@ class PostgresAdmin final : public StoreAdmin {
     }
     auto connection = postgres::Connection::open(settings_, deadline);
     if (!connection) return connection.error();
-    auto raised = (*connection)
-                      ->once("SELECT baton.raise_tokens($1::bigint)", {std::to_string(floor)},
-                             deadline);
+    auto raised =
+        (*connection)
+            ->once("SELECT baton.raise_tokens($1::bigint)", {std::to_string(floor)}, deadline);
     if (!raised) return raised.error();
     return {};
   }

@@ -26,8 +26,14 @@ Result<void> in_chunks(const Indices& all, std::size_t most, Send send) {
 
 }  // namespace
 
-BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings)
-    : batch_(batch), at_(at), settings_(settings), replies_(batch.size()), settled_(batch.size()) {
+BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings,
+                   Contended& contended)
+    : batch_(batch),
+      at_(at),
+      settings_(settings),
+      contended_(contended),
+      replies_(batch.size()),
+      settled_(batch.size()) {
   sort_out();
 }
 
@@ -88,9 +94,8 @@ bool BatchRun::rolled_back(const Error& error) const {
 Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
   connection_ = &connection;
   deadline_ = deadline;
-  auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew
-                  ? send_one(0)
-                  : send_quick();
+  auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
+                                                                                     : send_quick();
   if (!sent) return sent.error();
   // What the short way left goes the long way, in the order of the batch.
   Result<void> failed;
@@ -110,11 +115,18 @@ Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadl
   return error;
 }
 
+// A lone request: the shortest statement if its name was free lately, else one that settles it in
+// any case.
 Result<void> BatchRun::send_one(std::size_t index) {
   const Request& request = batch_[index];
-  const bool acquires = request.verb == Verb::acquire;
-  const auto rows = acquires ? run(kAcquireOne, acquire_one_params(request, at_))
-                             : run(kReleaseOne, release_one_params(request, at_));
+  if (request.verb != Verb::claim && !contended_.has(request.asks[0].key)) {
+    if (auto sent = send_free(index); !sent || settled_[index]) return sent;
+    contended_.add(request.asks[0].key);
+  }
+  const auto rows =
+      request.verb == Verb::acquire ? run(kAcquireOne, acquire_one_params(request, at_))
+      : request.verb == Verb::claim ? run(kClaimOne, claim_one_params(request, at_))
+                                    : run(kReleaseOne, release_one_params(request, at_));
   if (!rows) {
     if (is_locked_out(connection_->state())) return rows.error();  // no use in waiting twice
     return leave_to_the_long_way(rows.error());
@@ -126,28 +138,45 @@ Result<void> BatchRun::send_one(std::size_t index) {
   return {};
 }
 
+Result<void> BatchRun::send_free(std::size_t index) {
+  const Request& request = batch_[index];
+  const auto rows = request.verb == Verb::acquire
+                        ? run(kAcquireFree, acquire_free_params(request, at_))
+                        : run(kReleaseHeld, release_one_params(request, at_));
+  if (!rows) return rows.error();
+  settle_by_key(*rows, {index});
+  return {};
+}
+
 Result<void> BatchRun::send_quick() {
   return in_chunks(quick_, kQuickChunk, [&](const Indices& some) -> Result<void> {
     Indices acquires;
     Indices releases;
+    Indices claims;
     Indices renewals;
     for (const std::size_t i : some) {
-      const Verb verb = batch_[i].verb;
-      (verb == Verb::acquire ? acquires : verb == Verb::release ? releases : renewals).push_back(i);
+      switch (batch_[i].verb) {
+        case Verb::acquire: acquires.push_back(i); break;
+        case Verb::release: releases.push_back(i); break;
+        case Verb::claim: claims.push_back(i); break;
+        default: renewals.push_back(i); break;
+      }
     }
-    if (!acquires.empty() || !releases.empty()) {
-      if (auto sent = send_quick(acquires, releases); !sent) return sent;
+    if (acquires.size() + releases.size() + claims.size() > 0) {
+      if (auto sent = send_quick(acquires, releases, claims); !sent) return sent;
     }
     return renewals.empty() ? Result<void>{} : send_renewals(renewals);
   });
 }
 
-Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releases) {
-  const auto rows = run(kQuick, quick_params(pick(acquires), pick(releases), at_));
-  Indices both = acquires;
-  both.insert(both.end(), releases.begin(), releases.end());
+Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releases,
+                                  const Indices& claims) {
+  const auto rows = run(kQuick, quick_params(pick(acquires), pick(releases), pick(claims), at_));
   if (!rows) return leave_to_the_long_way(rows.error());
-  settle_by_key(*rows, both);
+  Indices all = acquires;
+  all.insert(all.end(), releases.begin(), releases.end());
+  all.insert(all.end(), claims.begin(), claims.end());
+  settle_by_key(*rows, all);
   return {};
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "baton/store.h"
@@ -9,12 +12,31 @@
 
 namespace baton::store::postgres {
 
+// Which names were not free lately: for those the shortest way is a detour. A guess by hash that
+// forgets after a second. Thread-safe.
+class Contended {
+ public:
+  void add(std::string_view key) { slot(key).store(now(), std::memory_order_relaxed); }
+  [[nodiscard]] bool has(std::string_view key) {
+    return now() - slot(key).load(std::memory_order_relaxed) < 1000;
+  }
+
+ private:
+  static std::int64_t now() {
+    return std::chrono::floor<Millis>(BootClock::now().time_since_epoch()).count();
+  }
+  std::atomic<std::int64_t>& slot(std::string_view key) {
+    return seen_[std::hash<std::string_view>()(key) % seen_.size()];
+  }
+  std::array<std::atomic<std::int64_t>, 1024> seen_{};
+};
+
 // One batch on its way: which requests take the short way, in how many statements, and what to do
 // with those that a statement leaves unsettled or fails for.
 class BatchRun {
  public:
   // Answers at once what breaks a rule.
-  BatchRun(std::span<const Request> batch, At at, const Settings& settings);
+  BatchRun(std::span<const Request> batch, At at, const Settings& settings, Contended& contended);
 
   [[nodiscard]] bool nothing_to_send() const { return quick_.empty() && slow_.empty(); }
   [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
@@ -27,8 +49,9 @@ class BatchRun {
 
   void sort_out();
   Result<void> send_one(std::size_t index);
+  Result<void> send_free(std::size_t index);
   Result<void> send_quick();
-  Result<void> send_quick(const Indices& acquires, const Indices& releases);
+  Result<void> send_quick(const Indices& acquires, const Indices& releases, const Indices& claims);
   Result<void> send_renewals(const Indices& renewals);
   Result<void> send_slow(const Indices& requests);
   Result<void> send_apart(const Indices& requests);
@@ -43,6 +66,7 @@ class BatchRun {
   std::span<const Request> batch_;
   At at_;
   const Settings& settings_;
+  Contended& contended_;
   Connection* connection_ = nullptr;
   Deadline deadline_{};
   std::vector<Reply> replies_;

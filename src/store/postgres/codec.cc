@@ -5,34 +5,49 @@
 #include <nlohmann/json.hpp>
 
 #include "core/apply.h"
+#include "store/postgres/acquire_free.sql.h"
+#include "store/postgres/release_held.sql.h"
 
 namespace baton::store::postgres {
 
+const Statement kAcquireFree{8,
+                             "baton_acquire_free",
+                             embedded::store_postgres::acquire_free_sql,
+                             {25, 2950, 21, 20, 20, 20, 25, 25, 25, 25, 20}};
+const Statement kReleaseHeld{
+    9, "baton_release_held", embedded::store_postgres::release_held_sql, {25, 2950, 20}};
 const Statement kAcquireOne{
-    0, "baton_acquire_one",
+    0,
+    "baton_acquire_one",
     "SELECT * FROM baton.acquire_one($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)",
     {25, 2950, 21, 20, 20, 20, 20, 20, 25, 25, 25, 25, 20}};
 const Statement kReleaseOne{
     1, "baton_release_one", "SELECT * FROM baton.release_one($1, $2, $3)", {25, 2950, 20}};
-const Statement kQuick{2, "baton_quick",
-                       "SELECT * FROM baton.quick($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-                       "$12, $13)",
-                       {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray,
-                        kTextArray, kTextArray, kTextArray, kInt8Array, kTextArray, kUuidArray,
-                        20}};
+const Statement kQuick{
+    2,
+    "baton_quick",
+    "SELECT * FROM baton.quick($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+    "$12, $13, $14, $15, $16)",
+    {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray, kTextArray, kTextArray,
+     kTextArray, kInt8Array, kTextArray, kUuidArray, kTextArray, kUuidArray, kInt8Array, 20}};
 const Statement kQuickRenew{3,
                             "baton_quick_renew",
                             "SELECT * FROM baton.quick_renew($1, $2, $3)",
                             {kTextArray, kUuidArray, 20}};
-const Statement kApply{4, "baton_apply",
-                       "SELECT * FROM baton.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-                       "$12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
-                       {kInt2Array, kUuidArray, kInt4Array, kTextArray, kInt2Array, kInt8Array,
-                        kInt8Array, kInt8Array, kInt8Array, kInt8Array, kInt8Array, kInt8Array,
-                        kTextArray, kInt8Array, kTextArray, kTextArray, kTextArray, kTextArray,
-                        kTextArray, kTextArray, kBoolArray, 20}};
-const Statement kFind{5, "baton_find", "SELECT * FROM baton.find($1, $2, $3, $4, $5, $6)",
-                      {25, 25, 16, 23, 20, 20}};
+const Statement kApply{
+    4,
+    "baton_apply",
+    "SELECT * FROM baton.apply($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+    "$12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)",
+    {kInt2Array, kUuidArray, kInt4Array, kTextArray, kInt2Array, kInt8Array, kInt8Array, kInt8Array,
+     kInt8Array, kInt8Array, kInt8Array, kInt8Array, kTextArray, kInt8Array, kTextArray, kTextArray,
+     kTextArray, kTextArray, kTextArray, kTextArray, kBoolArray, 20}};
+const Statement kFind{
+    5, "baton_find", "SELECT * FROM baton.find($1, $2, $3, $4, $5, $6)", {25, 25, 16, 23, 20, 20}};
+const Statement kClaimOne{7,
+                          "baton_claim_one",
+                          "SELECT * FROM baton.claim_one($1, $2, $3, $4, $5, $6)",
+                          {25, 2950, 21, 20, 20, 20}};
 const Statement kSweep{6, "baton_sweep", "SELECT baton.sweep($1, $2, $3)", {25, 23, 20}};
 
 namespace {
@@ -54,8 +69,8 @@ std::optional<std::string> metadata_text(const Request& request) {
 
 // Nothing where the schema's version is not asked about.
 std::optional<std::int64_t> version_of(const Request& request) {
-  const bool matters = request.verb == Verb::acquire || request.verb == Verb::claim ||
-                       request.verb == Verb::convert;
+  const bool matters =
+      request.verb == Verb::acquire || request.verb == Verb::claim || request.verb == Verb::convert;
   if (!matters || request.asks[0].key == core::kSchemaKey) return std::nullopt;
   return request.schema_version;
 }
@@ -118,6 +133,7 @@ bool is_simple(const Request& request) {
   if (request.asks.size() != 1 || !request.change.empty()) return false;
   switch (request.verb) {
     case Verb::acquire: return !request.if_ordinal_below && version_of(request).has_value();
+    case Verb::claim: return version_of(request).has_value();
     case Verb::renew: return true;
     case Verb::release: return request.to.empty();
     default: return false;
@@ -134,6 +150,22 @@ std::string notify_channel(std::string_view channel) {
     b ^= b >> 29;
   }
   return "baton_" + to_string(GrantId{a, b});
+}
+
+Params acquire_free_params(const Request& request, At at) {
+  Params params;
+  params.add(std::string_view(request.asks[0].key));
+  params.add(request.grant);
+  params.add(mode_number(request.asks[0].mode));
+  params.add(span(request.ttl));
+  params.add(span(request.at_least_for));
+  params.add(version_of(request));
+  params.add(std::string_view(request.predicate));
+  params.add(std::string_view(request.owner));
+  params.add(std::string_view(channel_of(request)));
+  params.add(metadata_text(request));
+  params.add(micros(at));
+  return params;
 }
 
 Params acquire_one_params(const Request& request, At at) {
@@ -162,9 +194,20 @@ Params release_one_params(const Request& request, At at) {
   return params;
 }
 
-Params quick_params(const Batch& acquires, const Batch& releases, At at) {
+Params claim_one_params(const Request& request, At at) {
   Params params;
-  params.reserve(512 * (1 + acquires.size()) + 128 * releases.size());
+  params.add(std::string_view(request.asks[0].key));
+  params.add(request.grant);
+  params.add(mode_number(request.asks[0].mode));
+  params.add(span(request.ticket));
+  params.add(version_of(request));
+  params.add(micros(at));
+  return params;
+}
+
+Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims, At at) {
+  Params params;
+  params.reserve(512 * (1 + acquires.size()) + 128 * (releases.size() + claims.size()));
   const auto key = [](const Request* r) { return std::string_view(r->asks[0].key); };
   const auto grant = [](const Request* r) { return r->grant; };
   params.array(Type::text, acquires, key);
@@ -179,6 +222,9 @@ Params quick_params(const Batch& acquires, const Batch& releases, At at) {
   params.array(Type::int8, acquires, [](auto* r) { return version_of(*r); });
   params.array(Type::text, releases, key);
   params.array(Type::uuid, releases, grant);
+  params.array(Type::text, claims, key);
+  params.array(Type::uuid, claims, grant);
+  params.array(Type::int8, claims, [](auto* r) { return version_of(*r); });
   params.add(micros(at));
   return params;
 }
@@ -201,9 +247,8 @@ Params apply_params(const Batch& requests, At at) {
   params.reserve(1024 * (1 + requests.size()));
   const auto each = [&](Type type, auto get) { params.array(type, requests, get); };
   each(Type::int2, [](auto* r) { return static_cast<std::int16_t>(r->verb); });
-  each(Type::uuid, [](auto* r) {
-    return r->grant.empty() ? std::nullopt : std::optional<GrantId>(r->grant);
-  });
+  each(Type::uuid,
+       [](auto* r) { return r->grant.empty() ? std::nullopt : std::optional<GrantId>(r->grant); });
   each(Type::int4, [](auto* r) { return static_cast<std::int32_t>(r->asks.size()); });
   params.array(Type::text, asks, [](auto* ask) { return std::string_view(ask->key); });
   params.array(Type::int2, asks, [](auto* ask) { return mode_number(ask->mode); });
@@ -222,9 +267,8 @@ Params apply_params(const Batch& requests, At at) {
   each(Type::text, [](auto* r) { return metadata_text(*r); });
   each(Type::text, [](auto* r) { return std::string_view(r->to); });
   each(Type::text, [](auto* r) { return std::string_view(r->reason); });
-  each(Type::boolean, [](auto* r) {
-    return r->verb == Verb::break_ ? r->immediately : r->converting;
-  });
+  each(Type::boolean,
+       [](auto* r) { return r->verb == Verb::break_ ? r->immediately : r->converting; });
   params.add(micros(at));
   return params;
 }
@@ -252,8 +296,8 @@ std::pair<std::size_t, Reply> reply_of(const Rows& rows, int row, const Batch& r
   reply.message = rows.text(row, message);
   const Note note{rows.integer(row, ordinal), std::string(rows.text(row, text))};
   if (request.verb == Verb::get) {
-    reply.info = describe(request.asks[0].key, rows.text(row, holders), rows.text(row, waiters),
-                          now);
+    reply.info =
+        describe(request.asks[0].key, rows.text(row, holders), rows.text(row, waiters), now);
     reply.info->note = note;
     return {index, std::move(reply)};
   }

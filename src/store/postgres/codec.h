@@ -14,8 +14,11 @@ namespace baton::store::postgres {
 
 using Batch = std::vector<const Request*>;
 
+extern const Statement kAcquireFree;
+extern const Statement kReleaseHeld;
 extern const Statement kAcquireOne;
 extern const Statement kReleaseOne;
+extern const Statement kClaimOne;
 extern const Statement kQuick;
 extern const Statement kQuickRenew;
 extern const Statement kApply;
@@ -25,16 +28,21 @@ extern const Statement kSweep;
 // What the store's clock says instead of the server's, in tests.
 using At = std::optional<core::StoreTime>;
 
+[[nodiscard]] Params acquire_free_params(const Request& request, At at);
 [[nodiscard]] Params acquire_one_params(const Request& request, At at);
+// Also for kReleaseHeld.
 [[nodiscard]] Params release_one_params(const Request& request, At at);
-[[nodiscard]] Params quick_params(const Batch& acquires, const Batch& releases, At at);
+[[nodiscard]] Params claim_one_params(const Request& request, At at);
+[[nodiscard]] Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims,
+                                  At at);
 [[nodiscard]] Params quick_renew_params(const Batch& renewals, At at);
 [[nodiscard]] Params apply_params(const Batch& requests, At at);
 
-// A row of quick or quick_renew.
+// A row of quick, quick_renew, acquire_free or release_held.
 [[nodiscard]] Reply quick_reply(const Rows& rows, int row);
 
-// A row of acquire_one, release_one or apply; gives also which request it answers, from 0.
+// A row of acquire_one, release_one, claim_one or apply; gives also which request it answers, from
+// 0.
 [[nodiscard]] std::pair<std::size_t, Reply> reply_of(const Rows& rows, int row,
                                                      const Batch& requests);
 

@@ -17,18 +17,15 @@ bool wait_for(int socket, short events, Deadline deadline) {
     const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
     if (left <= Millis{0}) return false;
     pollfd waiting{socket, events, 0};
-    const int ready = poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(
-                                            left.count(), 60'000)));
+    const int ready =
+        poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) return true;  // let libpq find out
   }
 }
 
 Error too_late(const std::string& what, bool in_doubt) {
-  return Error{.code = Code::unavailable,
-               .message = what,
-               .retryable = true,
-               .in_doubt = in_doubt};
+  return Error{.code = Code::unavailable, .message = what, .retryable = true, .in_doubt = in_doubt};
 }
 
 // Plans must not depend on statistics that a young table does not have: always by key, in the
@@ -79,7 +76,8 @@ Connection::~Connection() { PQfinish(connection_); }
 Result<void> Connection::connect(Deadline deadline) {
   // Verbose messages carry the SQLSTATE, which libpq tells in no other way while it connects.
   PQsetErrorVerbosity(connection_, PQERRORS_VERBOSE);
-  PQsetNoticeProcessor(connection_, [](void*, const char*) {}, nullptr);
+  PQsetNoticeProcessor(
+      connection_, [](void*, const char*) {}, nullptr);
   for (auto next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;) {
     if (PQstatus(connection_) == CONNECTION_BAD) return broken();
     const short events = next == PGRES_POLLING_READING ? POLLIN : POLLOUT;
@@ -183,7 +181,7 @@ Result<Rows> Connection::finish(Deadline deadline) {
 }
 
 Result<void> Connection::prepare(const Statement& statement, Deadline deadline) {
-  if (PQsendPrepare(connection_, statement.name, statement.sql,
+  if (PQsendPrepare(connection_, statement.name, std::string(statement.sql).c_str(),
                     static_cast<int>(statement.types.size()), statement.types.data()) == 0) {
     return broken();
   }

@@ -17,7 +17,7 @@ namespace baton::store::postgres {
 struct Statement {
   std::size_t number;  // its own among all statements, below kMaxStatements
   const char* name;
-  const char* sql;
+  std::string_view sql;
   std::vector<Oid> types;
 };
 inline constexpr std::size_t kMaxStatements = 16;

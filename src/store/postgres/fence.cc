@@ -44,8 +44,7 @@ bool worked(const PGresult* result) {
 }  // namespace
 
 Result<void> install_fence(PGconn* connection) {
-  const std::string script =
-      kInstallLock + std::string(embedded::store_postgres::fence_sql);
+  const std::string script = kInstallLock + std::string(embedded::store_postgres::fence_sql);
   PGresult* result = PQexec(connection, script.c_str());
   const postgres::Rows rows(result);
   if (!worked(result)) return error_of(connection, result);
@@ -69,8 +68,8 @@ Result<void> fence(PGconn* connection, std::string_view key, Mode mode, Token to
 }
 
 Result<Token> highest_fenced(PGconn* connection) {
-  PGresult* result = PQexec(connection,
-                            "SELECT coalesce(max(t), 0) FROM baton_fence.seen s, unnest(s.tokens) t");
+  PGresult* result =
+      PQexec(connection, "SELECT coalesce(max(t), 0) FROM baton_fence.seen s, unnest(s.tokens) t");
   const postgres::Rows rows(result);
   if (!worked(result)) return error_of(connection, result);
   const std::string_view text = rows.text(0, 0);

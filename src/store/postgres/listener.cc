@@ -26,7 +26,9 @@ std::uint64_t some_bits() {
 }  // namespace
 
 Listener::Listener(const Settings& settings, Options options)
-    : settings_(settings), options_(std::move(options)), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    : settings_(settings),
+      options_(std::move(options)),
+      event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (event_ < 0) throw std::runtime_error("eventfd failed");
 }
 

@@ -7,7 +7,8 @@ namespace {
 
 std::uint64_t some_bits() {
   return static_cast<std::uint64_t>(BootClock::now().time_since_epoch().count()) *
-         0x9E3779B97F4A7C15ULL >> 20;
+             0x9E3779B97F4A7C15ULL >>
+         20;
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ class Pool {
   class Lease {
    public:
     Lease(Pool& pool, std::size_t slot) : pool_(&pool), slot_(slot) {}
-    Lease(Lease&& other) noexcept : pool_(std::exchange(other.pool_, nullptr)), slot_(other.slot_) {}
+    Lease(Lease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), slot_(other.slot_) {}
     Lease& operator=(Lease&&) = delete;
     ~Lease() {
       if (pool_ != nullptr) pool_->give_back(slot_);

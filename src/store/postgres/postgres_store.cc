@@ -20,8 +20,8 @@ class PostgresStore final : public LockStore {
       : settings_(std::move(settings)),
         options_(std::move(options)),
         pool_(settings_),
-        listener_(settings_, {.at = [this] { return at(); },
-                              .drop_wakeups = options_.drop_wakeups}) {}
+        listener_(settings_,
+                  {.at = [this] { return at(); }, .drop_wakeups = options_.drop_wakeups}) {}
 
   Result<void> open(Deadline deadline) {
     auto connection = Connection::open(settings_, deadline);
@@ -42,7 +42,7 @@ class PostgresStore final : public LockStore {
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     return contained([&]() -> Result<std::vector<Reply>> {
-      BatchRun run(batch, at(), settings_);
+      BatchRun run(batch, at(), settings_, contended_);
       if (run.nothing_to_send()) return run.replies();
       auto connection = pool_.take(run.lane(), deadline);
       if (!connection) return connection.error();
@@ -125,6 +125,7 @@ class PostgresStore final : public LockStore {
 
   const Settings settings_;
   const PostgresOptions options_;
+  Contended contended_;
   Pool pool_;
   Listener listener_;
 };

@@ -2,7 +2,8 @@
 -- what the row of the name alone can decide and leaves the rest alone; nothing here answers
 -- anything but granted or done.
 
--- Acquires of free names and releases that let nobody in. The keys come sorted and stand once.
+-- Acquires of free names, releases that let nobody in, and claims of what was handed over. The keys
+-- come sorted and stand once.
 --
 -- Acquires: the first condition keeps a busy name from being locked or written at all; the second
 -- one is judged again on the row that was waited for. The token is drawn again under the row lock,
@@ -10,17 +11,21 @@
 CREATE OR REPLACE FUNCTION baton.quick(
   keys text[], grants uuid[], modes smallint[], ttls bigint[], at_leasts bigint[],
   predicates text[], owners text[], channels text[], metadatas text[], versions bigint[],
-  free_keys text[], free_grants uuid[], at bigint)
+  free_keys text[], free_grants uuid[], claim_keys text[], claim_grants uuid[],
+  claim_versions bigint[], at bigint)
 RETURNS TABLE (key text, token bigint, note_ordinal bigint, note_text text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   now_us  bigint := baton.micros(at);
-  current bigint;
+  current bigint := 0;
+  durable boolean := false;
 BEGIN
-  IF cardinality(keys) > 0 THEN
+  IF cardinality(keys) > 0 OR cardinality(claim_keys) > 0 THEN
     SELECT l.note_ordinal INTO current FROM baton.lock l WHERE l.key = 'BATON:schema';
     current := coalesce(current, 0);
+  END IF;
+  IF cardinality(keys) > 0 THEN
     RETURN QUERY
       INSERT INTO baton.lock AS l (key, grant_id, token, place, since, expires, ttl, at_least_for,
                                    mode, predicate, owner, channel, metadata)
@@ -42,10 +47,20 @@ BEGIN
             if_below = NULL, set_ordinal = NULL, set_text = NULL
         WHERE l.expires <= now_us AND NOT l.crowded AND NOT l.waiting AND l.entombed IS NULL
       RETURNING l.key, l.token, l.note_ordinal, l.note_text;
-    IF NOT FOUND THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
-  ELSE
-    PERFORM set_config('synchronous_commit', 'off', true);
+    durable := FOUND;
   END IF;
+  IF cardinality(claim_keys) > 0 THEN
+    RETURN QUERY
+      UPDATE baton.lock l
+        SET state = 0, since = now_us, expires = now_us + greatest(l.ttl, l.at_least_for) * 1000
+      FROM unnest(claim_keys, claim_grants, claim_versions) r (key, grant_id, version)
+      WHERE l.key = r.key AND l.grant_id = r.grant_id AND r.version = current
+        AND l.expires > now_us AND l.state = 1 AND NOT l.revoked AND (l.mode = 5 OR NOT l.waiting)
+        AND l.if_below IS NULL AND l.set_ordinal IS NULL AND l.set_text IS NULL
+      RETURNING l.key, l.token, l.note_ordinal, l.note_text;
+    durable := durable OR FOUND;
+  END IF;
+  IF NOT durable THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
   IF cardinality(free_keys) > 0 THEN
     RETURN QUERY
       UPDATE baton.lock l SET grant_id = NULL, expires = 0, since = now_us
@@ -142,6 +157,36 @@ BEGIN
   PERFORM set_config('synchronous_commit', 'off', true);
   reply.ord := 1;
   reply.outcome := 7;
+  reply.now_us := now_us;
+  RETURN NEXT reply;
+END $$;
+
+-- Who was promoted comes for it: while it is there in X, there is nobody else to look after.
+CREATE OR REPLACE FUNCTION baton.claim_one(
+  k text, g uuid, m smallint, ticket bigint, version bigint, at bigint)
+RETURNS SETOF baton.reply LANGUAGE plpgsql AS $$
+DECLARE
+  now_us bigint := baton.micros(at);
+  reply  baton.reply;
+  t      bigint;
+BEGIN
+  UPDATE baton.lock l
+    SET state = 0, since = now_us, expires = now_us + greatest(l.ttl, l.at_least_for) * 1000
+    WHERE l.key = k AND l.grant_id = g AND l.expires > now_us AND l.state = 1 AND NOT l.revoked
+      AND (l.mode = 5 OR NOT l.waiting) AND l.if_below IS NULL AND l.set_ordinal IS NULL
+      AND l.set_text IS NULL
+      AND version = coalesce((SELECT s.note_ordinal FROM baton.lock s
+                              WHERE s.key = 'BATON:schema'), 0)
+    RETURNING l.token, l.note_ordinal, l.note_text INTO t, reply.note_ordinal, reply.note_text;
+  IF NOT FOUND THEN
+    RETURN QUERY SELECT * FROM baton.apply_all(ARRAY[ROW(
+      1, 1, g, ARRAY[k], ARRAY[m], 0, ticket, 0, 0, 0, NULL, NULL, NULL, version, '', '', '',
+      NULL, '', '', false)::baton.request], at);
+    RETURN;
+  END IF;
+  reply.ord := 1;
+  reply.outcome := 0;
+  reply.tokens := ARRAY[t];
   reply.now_us := now_us;
   RETURN NEXT reply;
 END $$;

@@ -18,9 +18,9 @@ namespace sql = embedded::store_postgres;
 
 // migrations[n] leads from version n to n + 1. The functions are the newest ones, whatever it was.
 constexpr std::array<std::string_view, kSchemaVersion> kMigrations = {sql::migrate_1_sql};
-constexpr std::array<std::string_view, 6> kFunctions = {
-    sql::settle_sql, sql::verbs_sql,  sql::verbs_more_sql,
-    sql::apply_sql,  sql::quick_sql, sql::upkeep_sql};
+constexpr std::array<std::string_view, 6> kFunctions = {sql::settle_sql,     sql::verbs_sql,
+                                                        sql::verbs_more_sql, sql::apply_sql,
+                                                        sql::quick_sql,      sql::upkeep_sql};
 
 constexpr const char* kMissingRights =
     "SELECT string_agg(need, ', ' ORDER BY need) FROM ("
@@ -95,8 +95,8 @@ Result<void> check_schema(Connection& connection, const Settings& settings, Dead
   if (*version == kSchemaVersion) return {};
   const std::string what = *version == 0 ? "has no lock tables" : "has an old schema";
   return Error{.code = Code::bad_store,
-               .message = settings.location + " " + what +
-                          "; run: baton store migrate --store " + settings.location};
+               .message = settings.location + " " + what + "; run: baton store migrate --store " +
+                          settings.location};
 }
 
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
@@ -124,8 +124,9 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
     if (connection.usable()) (void)connection.script("ROLLBACK", deadline);
     if (no_rights) {
       return Error{.code = Code::unauthorized,
-                   .message = "migrating takes CREATE on the database, or the owner of the schema "
-                              "baton if it is there"};
+                   .message =
+                       "migrating takes CREATE on the database, or the owner of the schema "
+                       "baton if it is there"};
     }
     return error;
   }

@@ -15,7 +15,7 @@ struct Settings {
   std::vector<std::pair<std::string, std::string>> libpq;  // keyword, value
   std::string location;                                    // the URL without its password
   std::vector<std::string> secrets;                        // never to be printed
-  Millis apply_limit{5000};  // baton_apply_timeout
+  Millis apply_limit{5000};                                // baton_apply_timeout
 
   // The server gives up first, so that nothing happens after the client has.
   [[nodiscard]] Millis statement_timeout() const { return apply_limit * 4 / 5; }

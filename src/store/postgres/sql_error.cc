@@ -26,8 +26,9 @@ Error error_for(std::string_view state, std::string message, const Settings& set
   const std::string_view kind = state.substr(0, 2);
   if (state == "42501") {
     return Error{.code = Code::unauthorized,
-                 .message = message + "; the role needs USAGE on schema baton and SELECT, INSERT, "
-                                      "UPDATE and DELETE on its tables, USAGE on its sequence"};
+                 .message = message +
+                            "; the role needs USAGE on schema baton and SELECT, INSERT, "
+                            "UPDATE and DELETE on its tables, USAGE on its sequence"};
   }
   if (kind == "28") return Error{.code = Code::unauthorized, .message = std::move(message)};
   if (one_of(state, {"42P01", "42883", "3F000", "42704"})) {
@@ -59,8 +60,8 @@ std::string state_in(std::string_view message) {
   for (std::size_t at = message.find(":  "); at != std::string_view::npos;
        at = message.find(":  ", at + 1)) {
     const std::string_view rest = message.substr(at + 3);
-    if (rest.size() > 6 && rest[5] == ':' && std::all_of(rest.begin(), rest.begin() + 5,
-                                                          is_state_char)) {
+    if (rest.size() > 6 && rest[5] == ':' &&
+        std::all_of(rest.begin(), rest.begin() + 5, is_state_char)) {
       return std::string(rest.substr(0, 5));
     }
   }

@@ -4,18 +4,29 @@
 --
 -- Outcomes: 0 granted, 1 queued, 2 busy, 3 superseded, 4 denied, 5 deadlock, 6 lost, 7 done.
 
-CREATE OR REPLACE FUNCTION baton.say(outcome smallint, message text, durable boolean)
-RETURNS baton.reply LANGUAGE sql IMMUTABLE AS $$
-  SELECT ROW(NULL, outcome, NULL, NULL, NULL, NULL, NULL, message, NULL, NULL, NULL,
-             durable)::baton.reply
-$$;
+-- Whatever is asked of one name is asked with that key as a parameter, in PL/pgSQL: so its plan is
+-- made once a session, and is always by key.
+
+CREATE OR REPLACE FUNCTION baton.say(new_outcome smallint, words text, must_last boolean)
+RETURNS baton.reply LANGUAGE plpgsql AS $$
+DECLARE
+  reply baton.reply;
+BEGIN
+  reply.outcome := new_outcome;
+  reply.message := words;
+  reply.durable := must_last;
+  RETURN reply;
+END $$;
 
 -- The reply that means: ask again with the locks.
-CREATE OR REPLACE FUNCTION baton.needs_locks() RETURNS baton.reply LANGUAGE sql IMMUTABLE AS $$
-  SELECT ROW(NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false)::baton.reply
-$$;
+CREATE OR REPLACE FUNCTION baton.needs_locks() RETURNS baton.reply LANGUAGE plpgsql AS $$
+DECLARE
+  reply baton.reply;
+BEGIN
+  RETURN reply;
+END $$;
 
-CREATE OR REPLACE FUNCTION baton.shown(h baton.holding) RETURNS json LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION baton.shown(h baton.holding) RETURNS json LANGUAGE sql STABLE AS $$
   SELECT json_build_array(h.grant_id, h.mode, h.token, h.state, h.since, h.expires, h.ttl,
                           h.revoked, h.reason, h.predicate, h.owner, h.metadata)
 $$;
@@ -23,33 +34,56 @@ $$;
 -- Which holders are in the way of a grant in these modes: the first 8 of them, and when the first
 -- one ends. Null if there is none.
 CREATE OR REPLACE FUNCTION baton.holders_in_the_way(
-  keys text[], modes smallint[], g uuid, now_us bigint, OUT ends bigint, OUT holders text)
-LANGUAGE sql STABLE AS $$
-  SELECT min(b.expires), (json_agg(b.shown ORDER BY b.rank) FILTER (WHERE b.rank <= 8))::text
-  FROM (SELECT h.expires, baton.shown(h) AS shown,
-               row_number() OVER (ORDER BY a.i, h.place) AS rank
-        FROM unnest(keys, modes) WITH ORDINALITY a (key, mode, i)
-        JOIN baton.holding h ON h.key = a.key
-        WHERE h.expires > now_us AND h.grant_id <> g AND baton.clashes(a.mode, h.mode)) b
-$$;
+  ks text[], modes smallint[], g uuid, now_us bigint, OUT ends bigint, OUT holders text)
+LANGUAGE plpgsql AS $$
+DECLARE
+  listed integer := 0;
+  part   text;
+  more   bigint;
+  these  integer;
+BEGIN
+  FOR i IN 1 .. cardinality(ks) LOOP
+    SELECT min(b.expires), count(*), string_agg(b.shown::text, ', ' ORDER BY b.place)
+      INTO more, these, part
+      FROM (SELECT h.expires, h.place, baton.shown(h) AS shown FROM baton.holding h
+            WHERE h.key = ks[i] AND h.expires > now_us AND h.grant_id <> g
+              AND baton.clashes(modes[i], h.mode)
+            ORDER BY h.place LIMIT 8 - listed) b;
+    IF listed + these >= 8 THEN
+      SELECT min(h.expires) INTO more FROM baton.holding h
+        WHERE h.key = ks[i] AND h.expires > now_us AND h.grant_id <> g
+          AND baton.clashes(modes[i], h.mode);
+    END IF;
+    ends := least(ends, more);
+    listed := listed + these;
+    holders := nullif(concat_ws(', ', holders, part), '');
+  END LOOP;
+  holders := '[' || holders || ']';
+END $$;
 
 -- When the first waiter goes stale that is ahead of the grant and in its way.
 CREATE OR REPLACE FUNCTION baton.waiters_in_the_way(
-  keys text[], modes smallint[], g uuid, now_us bigint) RETURNS bigint
-LANGUAGE sql STABLE AS $$
-  SELECT min(w.stale)
-  FROM unnest(keys, modes) a (key, mode)
-  JOIN baton.waiter w ON w.key = a.key
-  WHERE w.stale > now_us AND w.grant_id <> g AND baton.clashes(a.mode, w.mode)
-    AND CASE w.class
-      WHEN 0 THEN EXISTS (SELECT FROM baton.holding h
-                          WHERE h.key = w.key AND h.grant_id = w.grant_id AND h.expires > now_us)
-      ELSE greatest(w.turn, 0) < coalesce(
-        (SELECT greatest(o.turn, 0) FROM baton.waiter o
-         WHERE o.key = a.key AND o.grant_id = g AND o.class = 1 AND o.stale > now_us),
-        9223372036854775807)
-    END
-$$;
+  ks text[], modes smallint[], g uuid, now_us bigint) RETURNS bigint
+LANGUAGE plpgsql AS $$
+DECLARE
+  ends  bigint;
+  first bigint;
+  own   bigint;
+BEGIN
+  FOR i IN 1 .. cardinality(ks) LOOP
+    SELECT greatest(w.turn, 0) INTO own FROM baton.waiter w
+      WHERE w.key = ks[i] AND w.grant_id = g AND w.class = 1 AND w.stale > now_us;
+    SELECT min(w.stale) INTO first FROM baton.waiter w
+      WHERE w.key = ks[i] AND w.stale > now_us AND w.grant_id <> g
+        AND baton.clashes(modes[i], w.mode)
+        AND CASE w.class
+          WHEN 1 THEN greatest(w.turn, 0) < coalesce(own, 9223372036854775807)
+          ELSE EXISTS (SELECT FROM baton.holding h WHERE h.key = ks[i]
+                       AND h.grant_id = w.grant_id AND h.expires > now_us) END;
+    ends := least(ends, first);
+  END LOOP;
+  RETURN ends;
+END $$;
 
 CREATE OR REPLACE FUNCTION baton.obstacle(r baton.request, now_us bigint) RETURNS baton.reply
 LANGUAGE plpgsql AS $$
@@ -66,21 +100,33 @@ END $$;
 
 -- Why the grant may not go on, or null: it must be there on every name, not parked, not revoked.
 CREATE OR REPLACE FUNCTION baton.not_holding(ks text[], g uuid, now_us bigint) RETURNS text
-LANGUAGE sql STABLE AS $$
-  SELECT CASE WHEN h.grant_id IS NULL OR h.state = 2 THEN 'the grant has ended'
-              ELSE 'revoked: ' || h.reason END
-  FROM unnest(ks) WITH ORDINALITY a (key, i)
-  LEFT JOIN baton.holding h ON h.key = a.key AND h.grant_id = g AND h.expires > now_us
-  WHERE h.grant_id IS NULL OR h.state = 2 OR h.revoked
-  ORDER BY a.i LIMIT 1
-$$;
+LANGUAGE plpgsql AS $$
+DECLARE
+  k text;
+  h record;
+BEGIN
+  FOREACH k IN ARRAY ks LOOP
+    SELECT o.state, o.revoked, o.reason INTO h FROM baton.holding o
+      WHERE o.key = k AND o.grant_id = g AND o.expires > now_us;
+    IF NOT FOUND OR h.state = 2 THEN RETURN 'the grant has ended'; END IF;
+    IF h.revoked THEN RETURN 'revoked: ' || h.reason; END IF;
+  END LOOP;
+  RETURN NULL;
+END $$;
 
 CREATE OR REPLACE FUNCTION baton.tokens_of(ks text[], g uuid, now_us bigint) RETURNS bigint[]
-LANGUAGE sql STABLE AS $$
-  SELECT array_agg(h.token ORDER BY a.i)
-  FROM unnest(ks) WITH ORDINALITY a (key, i)
-  JOIN baton.holding h ON h.key = a.key AND h.grant_id = g AND h.expires > now_us
-$$;
+LANGUAGE plpgsql AS $$
+DECLARE
+  tokens bigint[];
+  t      bigint;
+BEGIN
+  FOR i IN 1 .. cardinality(ks) LOOP
+    SELECT o.token INTO t FROM baton.holding o
+      WHERE o.key = ks[i] AND o.grant_id = g AND o.expires > now_us;
+    tokens[i] := t;
+  END LOOP;
+  RETURN tokens;
+END $$;
 
 -- Granted, with the note as it is before this request changes it.
 CREATE OR REPLACE FUNCTION baton.granted(k text) RETURNS baton.reply LANGUAGE plpgsql AS $$
@@ -217,32 +263,58 @@ BEGIN
   RETURN baton.say(3::smallint, NULL, did > 1);
 END $$;
 
+-- The most likely obstacle by far: one name, held by another in X. Then nobody is to be promoted,
+-- nobody else holds, and who waits does not matter. Gives ends and holders, or null.
+CREATE OR REPLACE FUNCTION baton.shut_out(
+  r baton.request, l baton.lock, now_us bigint) RETURNS baton.reply
+LANGUAGE plpgsql AS $$
+DECLARE
+  reply baton.reply;
+BEGIN
+  IF l.mode = 5 AND l.expires > now_us AND l.grant_id <> r.grant_id THEN
+    reply.ends := l.expires;
+    reply.holders := json_build_array(json_build_array(
+      l.grant_id, l.mode, l.token, l.state, l.since, l.expires, l.ttl, l.revoked, l.reason,
+      l.predicate, l.owner, l.metadata));
+  END IF;
+  RETURN reply;
+END $$;
+
 CREATE OR REPLACE FUNCTION baton.acquire(r baton.request, now_us bigint, locked boolean)
 RETURNS baton.reply LANGUAGE plpgsql AS $$
 DECLARE
-  did   integer := baton.settle_all(r.keys, now_us, false, locked);
+  did   integer := 0;
   l     baton.lock;
   reply baton.reply;
 BEGIN
-  IF did > 0 AND NOT locked THEN RETURN baton.needs_locks(); END IF;
   SELECT * INTO l FROM baton.lock o WHERE o.key = r.keys[1];
-  PERFORM FROM unnest(l.entombed, l.entombed_until) t (grant_id, until)
-    WHERE t.grant_id = r.grant_id AND t.until > now_us;
-  IF FOUND THEN RETURN baton.say(6::smallint, 'cancelled before it arrived', did > 1); END IF;
-  PERFORM FROM baton.holding h
-    WHERE h.key = ANY (r.keys) AND h.grant_id = r.grant_id AND h.expires > now_us;
-  IF FOUND THEN
-    IF NOT locked THEN RETURN baton.needs_locks(); END IF;
-    reply := baton.take_again(r, now_us);
-    reply.durable := reply.durable OR did > 1;
-    RETURN reply;
+  IF cardinality(r.keys) = 1 AND l.entombed IS NULL
+     AND (r.if_below IS NULL OR l.note_ordinal < r.if_below) THEN
+    reply := baton.shut_out(r, l, now_us);
   END IF;
-  IF coalesce(l.note_ordinal, 0) >= r.if_below THEN
-    reply := baton.superseded(r, now_us, locked);
-    reply.durable := reply.durable OR did > 1;
-    RETURN reply;
+  IF reply.ends IS NULL THEN
+    did := baton.settle_all(r.keys, now_us, false, locked);
+    IF did > 0 AND NOT locked THEN RETURN baton.needs_locks(); END IF;
+    IF l.entombed IS NOT NULL THEN
+      PERFORM FROM unnest(l.entombed, l.entombed_until) t (grant_id, until)
+        WHERE t.grant_id = r.grant_id AND t.until > now_us;
+      IF FOUND THEN RETURN baton.say(6::smallint, 'cancelled before it arrived', did > 1); END IF;
+    END IF;
+    PERFORM FROM baton.holding h
+      WHERE h.key = ANY (r.keys) AND h.grant_id = r.grant_id AND h.expires > now_us;
+    IF FOUND THEN
+      IF NOT locked THEN RETURN baton.needs_locks(); END IF;
+      reply := baton.take_again(r, now_us);
+      reply.durable := reply.durable OR did > 1;
+      RETURN reply;
+    END IF;
+    IF coalesce(l.note_ordinal, 0) >= r.if_below THEN
+      reply := baton.superseded(r, now_us, locked);
+      reply.durable := reply.durable OR did > 1;
+      RETURN reply;
+    END IF;
+    reply := baton.obstacle(r, now_us);
   END IF;
-  reply := baton.obstacle(r, now_us);
   IF reply.ends IS NULL THEN
     IF NOT locked THEN RETURN baton.needs_locks(); END IF;
     RETURN baton.take(r, ROW(NULL, r.grant_id, NULL, NULL, NULL, NULL, NULL, NULL, r.ttl,
@@ -262,20 +334,25 @@ END $$;
 CREATE OR REPLACE FUNCTION baton.claim(r baton.request, now_us bigint, locked boolean)
 RETURNS baton.reply LANGUAGE plpgsql AS $$
 DECLARE
-  did     integer := baton.settle_all(r.keys, now_us, false, locked);
-  own     baton.waiter;
-  queues  integer;
-  ordinal bigint;
-  reply   baton.reply;
+  did    integer := 0;
+  l      baton.lock;
+  own    baton.waiter;
+  queues integer;
+  reply  baton.reply;
 BEGIN
-  IF did > 0 AND NOT locked THEN RETURN baton.needs_locks(); END IF;
-  PERFORM FROM baton.holding h
-    WHERE h.key = ANY (r.keys) AND h.grant_id = r.grant_id AND h.expires > now_us;
-  IF FOUND THEN
-    IF NOT locked THEN RETURN baton.needs_locks(); END IF;
-    reply := baton.take_again(r, now_us);
-    reply.durable := reply.durable OR did > 1;
-    RETURN reply;
+  SELECT * INTO l FROM baton.lock o WHERE o.key = r.keys[1];
+  IF cardinality(r.keys) = 1 THEN reply := baton.shut_out(r, l, now_us); END IF;
+  IF reply.ends IS NULL THEN
+    did := baton.settle_all(r.keys, now_us, false, locked);
+    IF did > 0 AND NOT locked THEN RETURN baton.needs_locks(); END IF;
+    PERFORM FROM baton.holding h
+      WHERE h.key = ANY (r.keys) AND h.grant_id = r.grant_id AND h.expires > now_us;
+    IF FOUND THEN
+      IF NOT locked THEN RETURN baton.needs_locks(); END IF;
+      reply := baton.take_again(r, now_us);
+      reply.durable := reply.durable OR did > 1;
+      RETURN reply;
+    END IF;
   END IF;
   SELECT count(*) INTO queues FROM baton.waiter w
     WHERE w.key = ANY (r.keys) AND w.grant_id = r.grant_id AND w.class = 1 AND w.stale > now_us;
@@ -284,13 +361,12 @@ BEGIN
   END IF;
   SELECT * INTO own FROM baton.waiter w
     WHERE w.key = r.keys[1] AND w.grant_id = r.grant_id AND w.class = 1;
-  SELECT l.note_ordinal INTO ordinal FROM baton.lock l WHERE l.key = r.keys[1];
-  IF ordinal >= own.if_below THEN
+  IF l.note_ordinal >= own.if_below THEN
     reply := baton.superseded(r, now_us, locked);
     reply.durable := reply.durable OR did > 1;
     RETURN reply;
   END IF;
-  reply := baton.obstacle(r, now_us);
+  IF reply.ends IS NULL THEN reply := baton.obstacle(r, now_us); END IF;
   IF reply.ends IS NULL THEN
     IF NOT locked THEN RETURN baton.needs_locks(); END IF;
     RETURN baton.take(r, ROW(NULL, own.grant_id, NULL, NULL, NULL, NULL, NULL, NULL, own.ttl,

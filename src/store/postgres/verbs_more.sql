@@ -242,14 +242,16 @@ $$;
 -- A name as baton::LockInfo wants it, in one statement so that it is one moment.
 CREATE OR REPLACE FUNCTION baton.described(
   k text, now_us bigint, most bigint, OUT holders text, OUT waiters text, OUT waiting bigint)
-LANGUAGE sql STABLE AS $$
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
   SELECT (SELECT json_agg(baton.shown(h) ORDER BY h.place)::text FROM baton.holding h
           WHERE h.key = k AND h.expires > now_us),
          (SELECT json_agg(json_build_array(w.grant_id, w.mode, w.predicate, w.owner, w.class)
                           ORDER BY w.class, w.turn)::text
           FROM (SELECT * FROM baton.queue(k, now_us) q ORDER BY q.class, q.turn LIMIT most) w),
          (SELECT count(*) FROM baton.queue(k, now_us))
-$$;
+    INTO holders, waiters, waiting;
+END $$;
 
 CREATE OR REPLACE FUNCTION baton.look(r baton.request, now_us bigint) RETURNS baton.reply
 LANGUAGE plpgsql AS $$

@@ -1,0 +1,102 @@
+#pragma once
+
+// One function a command, one file a noun. main.cc fills the arguments, as they were typed; the
+// commands understand them. Each gives the exit code, or an error that main.cc shows.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baton/locks.h"
+#include "cli/output.h"
+#include "cli/settings.h"
+
+namespace baton::cli {
+
+namespace exit_code {
+inline constexpr int ok = 0;
+inline constexpr int error = 1;
+inline constexpr int usage = 2;
+inline constexpr int busy = 75;    // EX_TEMPFAIL: somebody else holds it; try again later
+inline constexpr int lost = 76;    // the lock was lost while the command ran
+inline constexpr int fenced = 77;  // that token would be refused
+inline constexpr int cannot_execute = 126;
+inline constexpr int not_found = 127;
+inline constexpr int by_signal = 128;  // plus the signal
+}  // namespace exit_code
+
+struct Context {
+  Settings given;  // on the command line
+  Output& out;
+};
+
+struct RunArguments {
+  std::string name;
+  std::string mode;
+  std::string predicate;
+  std::string ttl = "30s";
+  std::string wait = "0s";
+  std::string at_least_for = "0s";
+  std::string grace = "10s";
+  std::vector<std::string> metadata;
+  std::vector<std::string> command;
+};
+
+struct LockFindArguments {
+  std::string subject;
+  std::string predicate;
+  std::string mode;
+  std::vector<std::string> resources;
+  std::string holder;  // --owner of this command: whose locks to find
+  std::size_t limit = 1000;
+};
+
+struct LockBreakArguments {
+  std::string name;
+  std::string predicate;
+  std::string reason;
+  std::string timeout;
+  bool now = false;
+};
+
+struct LockShowArguments {
+  std::string name;
+  std::string predicate;
+};
+
+struct LockStatsArguments {
+  std::size_t top = 10;
+};
+
+struct FenceArguments {
+  std::string name;
+  std::string predicate;
+  std::string token;
+  std::string mode;
+  std::string database;
+  bool key = false;
+};
+
+struct PolicyArguments {
+  std::string file;
+  std::string timeout = "1m";
+  bool replace = false;
+};
+
+Result<int> run(Context& context, const RunArguments& arguments);
+Result<int> lock_find(Context& context, const LockFindArguments& arguments);
+Result<int> lock_show(Context& context, const LockShowArguments& arguments);
+Result<int> lock_break(Context& context, const LockBreakArguments& arguments);
+Result<int> lock_stats(Context& context, const LockStatsArguments& arguments);
+Result<int> fence_check(Context& context, const FenceArguments& arguments);
+Result<int> fence_rebase(Context& context, const FenceArguments& arguments);
+Result<int> fence_install(Context& context, const FenceArguments& arguments);
+Result<int> store_migrate(Context& context);
+Result<int> store_status(Context& context);
+Result<int> policy_check(Context& context, const PolicyArguments& arguments);
+Result<int> policy_apply(Context& context, const PolicyArguments& arguments);
+Result<int> policy_show(Context& context);
+Result<int> version(Context& context);
+Result<int> completion(Context& context, const std::string& shell);
+
+}  // namespace baton::cli

@@ -1,0 +1,84 @@
+#compdef baton
+# zsh completion for baton: baton completion zsh > "${fpath[1]}/_baton"
+
+_baton() {
+  local -a common modes
+  modes=(exclusive shared update intent IS SIX)
+  common=(
+    '--json[one JSON document on stdout]'
+    '--store=[where the locks are]:URL:(sqlite\: postgres\://)'
+    '--region=[the region of names]:region:'
+    '(- *)--help[show help]'
+  )
+  local owner='--owner=[who we are]:owner:'
+  local predicate='--predicate=[what is done]:predicate:'
+  local mode="--mode=[how it is held]:mode:($modes)"
+  local database='--database=[the database of the data]:URL:(sqlite\: postgres\://)'
+
+  if ((CURRENT == 2)); then
+    local -a nouns
+    nouns=(
+      'run:run a command under a lock'
+      'lock:look at locks, and break them'
+      'fence:keep ex-holders from writing'
+      'store:look after the store of the locks'
+      'policy:say what may be locked, and how'
+      'version:show the version'
+      'completion:print a completion script'
+    )
+    _describe command nouns
+    return
+  fi
+
+  local noun=${words[2]} verb=${words[3]}
+  if ((CURRENT == 3)); then
+    case $noun in
+      lock) compadd find show break stats; return ;;
+      fence) compadd check rebase install; return ;;
+      store) compadd migrate status; return ;;
+      policy) compadd check apply show; return ;;
+      completion) compadd bash zsh fish; return ;;
+    esac
+  fi
+
+  case "$noun $verb" in
+    run\ *)
+      shift words
+      ((CURRENT--))
+      _arguments "$mode" "$predicate" '--ttl=[TTL]:time:' '--wait=[how long to wait]:time:' \
+        '--at-least-for=[stays taken so long]:time:' '*--metadata=[key=value]:pair:' \
+        '--grace=[from SIGTERM to SIGKILL]:time:' $common "$owner" '1:name:' '*::command:_normal'
+      return
+      ;;
+  esac
+
+  shift 2 words
+  ((CURRENT -= 2))
+  case "$noun $verb" in
+    'lock find')
+      _arguments "$mode" "$predicate" '--subject=:subject:' '*--resource=:prefix:' \
+        '--owner=[held by]:owner:' '--limit=:number:' $common
+      ;;
+    'lock show') _arguments "$predicate" $common "$owner" '1:name:' ;;
+    'lock break')
+      _arguments "$predicate" '--reason=:reason:' '--now[do not wait]' '--timeout=:time:' \
+        $common "$owner" '1:name:'
+      ;;
+    'lock stats') _arguments '--top=:number:' $common "$owner" ;;
+    'fence check')
+      _arguments "$mode" "$predicate" "$database" '--key[NAME is a key]' $common "$owner" \
+        '1:name:' '2:token:'
+      ;;
+    'fence rebase') _arguments "$database" $common "$owner" ;;
+    'fence install') _arguments "$database" '--json' ;;
+    store*) _arguments $common "$owner" ;;
+    'policy check') _arguments '--json' '1:file:_files' ;;
+    'policy apply')
+      _arguments '--timeout=:time:' '--replace[even an unreadable one]' $common "$owner" \
+        '1:file:_files'
+      ;;
+    'policy show') _arguments $common "$owner" ;;
+  esac
+}
+
+_baton "$@"

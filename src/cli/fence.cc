@@ -1,0 +1,134 @@
+// baton fence: check, rebase, install.
+
+#include <charconv>
+
+#include <fmt/core.h>
+
+#include "baton/store_admin.h"
+#include "cli/arguments.h"
+#include "cli/commands.h"
+#include "cli/fence_database.h"
+#include "cli/json_writer.h"
+#include "cli/url.h"
+#include "policy/apply_policy.h"
+
+namespace baton::cli {
+namespace {
+
+constexpr Millis kOpenLimit{10'000};
+
+Result<std::unique_ptr<FenceDatabase>> open_database(const std::string& url) {
+  if (auto ok = check_url(url); !ok) return ok.error();
+  const auto scheme = url.substr(0, url.find(':'));
+#ifdef BATON_HAS_STORE_SQLITE
+  if (scheme == "sqlite") return open_sqlite_fence(url);
+#endif
+#ifdef BATON_HAS_STORE_POSTGRES
+  if (scheme == "postgres" || scheme == "postgresql") return open_postgres_fence(url);
+#endif
+  return Error{.code = Code::bad_url,
+               .message = "--database: write sqlite:PATH or postgres://user@host/database"};
+}
+
+Result<Token> parse_token(const std::string& text) {
+  Token token = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), token);
+  if (problem != std::errc{} || end != text.data() + text.size() || token == 0) {
+    return bad_request("'" + text + "' is not a token; it is a number above zero, as $BATON_TOKEN");
+  }
+  return token;
+}
+
+struct Claim {
+  std::string key;
+  Mode mode = Mode::X;
+};
+
+// Whether the predicate is part of a name's key is for the policy to say, which is in the store.
+Result<Claim> claim_of(Context& context, const FenceArguments& arguments) {
+  auto mode = parse_mode_argument(arguments.mode);
+  if (!mode) return mode.error();
+  if (arguments.key) {
+    auto name = parse_key(arguments.name);
+    if (!name) return name.error();
+    return Claim{arguments.name, mode->value_or(Mode::X)};
+  }
+  auto settings = resolve_settings(context.given);
+  if (!settings) return settings.error();
+  auto what = parse_name(arguments.name, arguments.predicate, settings->region);
+  if (!what) return what.error();
+  auto store = open_store(settings->store, BootClock::now() + kOpenLimit);
+  if (!store) return store.error();
+  auto policy = policy::read_policy(**store, BootClock::now() + kOpenLimit);
+  if (!policy) return policy.error();
+  const auto subject = policy->subjects.find(what->name.subject);
+  const bool scoped = subject != policy->subjects.end() && subject->second.predicate_scoped;
+  return Claim{key_of(what->name, scoped), mode->value_or(what->mode.value_or(Mode::X))};
+}
+
+void report_check(Context& context, const std::string& key, Token token, bool accepted) {
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("key", key).field("token", token).field("accepted", accepted);
+    json.end_object();
+    context.out.line(json.text());
+  } else {
+    context.out.line(printable(fmt::format(
+        "{}: token {} {}", key, token,
+        accepted ? "would be accepted" : "would be refused: a newer holder has been there")));
+  }
+}
+
+}  // namespace
+
+Result<int> fence_check(Context& context, const FenceArguments& arguments) {
+  auto token = parse_token(arguments.token);
+  if (!token) return token.error();
+  auto claim = claim_of(context, arguments);
+  if (!claim) return claim.error();
+  auto database = open_database(arguments.database);
+  if (!database) return database.error();
+  const auto verdict = (*database)->check(claim->key, claim->mode, *token);
+  if (!verdict && verdict.error().code != Code::fenced) return verdict.error();
+  report_check(context, claim->key, *token, verdict.has_value());
+  return verdict ? exit_code::ok : exit_code::fenced;
+}
+
+Result<int> fence_rebase(Context& context, const FenceArguments& arguments) {
+  auto settings = resolve_settings(context.given);
+  if (!settings) return settings.error();
+  auto database = open_database(arguments.database);
+  if (!database) return database.error();
+  const auto highest = (*database)->highest();
+  if (!highest) return highest.error();
+  auto admin = open_admin(settings->store, BootClock::now() + kOpenLimit);
+  if (!admin) return admin.error();
+  if (auto ok = (*admin)->raise_tokens(*highest, BootClock::now() + kOpenLimit); !ok) {
+    return ok.error();
+  }
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("floor", *highest).end_object();
+    context.out.line(json.text());
+  } else {
+    context.out.line(
+        fmt::format("every new token is above {}, the highest the fence has seen", *highest));
+  }
+  return exit_code::ok;
+}
+
+Result<int> fence_install(Context& context, const FenceArguments& arguments) {
+  auto database = open_database(arguments.database);
+  if (!database) return database.error();
+  if (auto ok = (*database)->install(); !ok) return ok.error();
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("installed", true).end_object();
+    context.out.line(json.text());
+  } else {
+    context.out.line(printable("the fence is in " + redact_url(arguments.database)));
+  }
+  return exit_code::ok;
+}
+
+}  // namespace baton::cli

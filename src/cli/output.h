@@ -1,0 +1,62 @@
+#pragma once
+
+// What the command says: text for people or one JSON document for programs, results on stdout,
+// errors and progress on stderr.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baton/clock.h"
+#include "baton/result.h"
+
+namespace baton::cli {
+
+enum class Style : std::uint8_t { plain, bold, dim, red, yellow };
+
+// For a terminal, for good: control characters could move its cursor or change its title.
+[[nodiscard]] std::string printable(std::string_view text);
+
+// About how long, for people: 850ms, 28s, 2m10s, 3h05m, 2d4h.
+[[nodiscard]] std::string about(Millis time);
+
+class Output {
+ public:
+  explicit Output(bool json);
+
+  [[nodiscard]] bool json() const { return json_; }
+
+  // To stdout, with a newline.
+  void line(const std::string& text) const;
+
+  // Columns as wide as their widest cell. The cells may come from anywhere: they are made
+  // printable.
+  void table(const std::vector<std::string>& header,
+             const std::vector<std::vector<std::string>>& rows) const;
+
+  // To stderr: "baton: …" on one line, or {"error": …}.
+  void error(const Error& error) const;
+  void error(std::string_view code, std::string_view message, bool retryable = false) const;
+
+  // To stderr, in text only.
+  void warning(std::string_view message) const;
+
+  // A line on stderr that the next one replaces, if that is a terminal; else every line that
+  // differs from the one before it.
+  void progress(const std::string& text);
+  void end_progress();
+
+  [[nodiscard]] std::string styled(std::string_view text, Style style) const;
+
+ private:
+  [[nodiscard]] std::string paint(std::string_view text, Style style, bool colours) const;
+
+  bool json_;
+  bool out_colours_;
+  bool err_colours_;
+  bool err_terminal_;
+  std::string last_progress_;
+};
+
+}  // namespace baton::cli

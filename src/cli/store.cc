@@ -1,0 +1,85 @@
+// baton store: migrate, status.
+
+#include <fmt/core.h>
+
+#include "baton/store_admin.h"
+#include "cli/commands.h"
+#include "cli/json_writer.h"
+
+namespace baton::cli {
+namespace {
+
+constexpr Millis kOpenLimit{10'000};
+constexpr Millis kMigrateLimit{120'000};
+
+Result<std::unique_ptr<StoreAdmin>> open_admin_of(const Settings& settings) {
+  return open_admin(settings.store, BootClock::now() + kOpenLimit);
+}
+
+std::string schema_of(const StoreStatus& status) {
+  if (status.schema_version == status.schema_expected) {
+    return fmt::format("version {}, as this baton wants", status.schema_version);
+  }
+  if (status.schema_version == 0) return "none; run 'baton store migrate'";
+  if (status.schema_version < status.schema_expected) {
+    return fmt::format("version {}, this baton wants {}; run 'baton store migrate'",
+                       status.schema_version, status.schema_expected);
+  }
+  return fmt::format("version {}, this baton knows only {}; upgrade it", status.schema_version,
+                     status.schema_expected);
+}
+
+}  // namespace
+
+Result<int> store_migrate(Context& context) {
+  auto settings = resolve_settings(context.given);
+  if (!settings) return settings.error();
+  auto admin = open_admin_of(*settings);
+  if (!admin) return admin.error();
+  const auto versions = (*admin)->migrate(BootClock::now() + kMigrateLimit);
+  if (!versions) return versions.error();
+  const auto [from, to] = *versions;
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("from", from).field("to", to).end_object();
+    context.out.line(json.text());
+  } else if (from == to) {
+    context.out.line(fmt::format("the schema already has version {}", to));
+  } else if (from == 0) {
+    context.out.line(fmt::format("made the schema, version {}", to));
+  } else {
+    context.out.line(fmt::format("brought the schema from version {} to {}", from, to));
+  }
+  return exit_code::ok;
+}
+
+Result<int> store_status(Context& context) {
+  auto settings = resolve_settings(context.given);
+  if (!settings) return settings.error();
+  auto admin = open_admin_of(*settings);
+  if (!admin) return admin.error();
+  const auto status = (*admin)->status(BootClock::now() + kOpenLimit);
+  if (!status) return status.error();
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("kind", status->kind).field("location", status->location);
+    json.field("schema_version", status->schema_version);
+    json.field("schema_expected", status->schema_expected).key("details").begin_object();
+    for (const auto& [name, value] : status->details) json.field(name, value);
+    json.end_object().end_object();
+    context.out.line(json.text());
+    return exit_code::ok;
+  }
+  std::size_t widest = std::string_view("location").size();
+  for (const auto& [name, value] : status->details) widest = std::max(widest, name.size());
+  const auto show = [&](std::string_view name, std::string_view value) {
+    context.out.line(fmt::format("{:<{}}  {}", printable(name), widest, printable(value)));
+  };
+  show("store", status->kind);
+  show("location", status->location);
+  show("schema", schema_of(*status));
+  for (const auto& [name, value] : status->details) show(name, value);
+  return exit_code::ok;
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,87 @@
+#pragma once
+
+// What the tests of the command share: the real binary, on a store of the test's own.
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "support/process.h"
+#include "support/temp_dir.h"
+#include "support/wait.h"
+
+namespace baton::test {
+
+class CliTest : public ::testing::Test {
+ protected:
+  using Words = std::vector<std::string>;
+
+  std::string store() const { return "sqlite:" + (dir_ / "locks.db").string(); }
+
+  // Nothing of the machine's own settings gets in, and a colour never comes out.
+  ProcessOptions options(Words words) const {
+    words.insert(words.begin(), BATON_PROGRAM);
+    ProcessOptions made{.argv = std::move(words), .cwd = dir_.path()};
+    made.env = {{"HOME", dir_.path().string()},
+                {"XDG_CONFIG_HOME", ""},
+                {"XDG_STATE_HOME", ""},
+                {"BATON_STORE", store()}};
+    for (const auto& [name, value] : env_) made.env[name] = value;
+    return made;
+  }
+
+  Finished baton(Words words) const { return run(options(std::move(words))); }
+
+  std::unique_ptr<Process> start(Words words) const {
+    return std::make_unique<Process>(options(std::move(words)));
+  }
+
+  // Runs `script` under a lock and returns when it says "ready".
+  std::unique_ptr<Process> hold(const std::string& name, const std::string& script,
+                                Words extra = {}) const {
+    Words words{"run", name};
+    words.insert(words.end(), extra.begin(), extra.end());
+    for (const auto* word : {"--", "sh", "-c"}) words.emplace_back(word);
+    words.push_back(script);
+    auto process = start(std::move(words));
+    EXPECT_TRUE(process->wait_for_out("ready")) << process->err();
+    return process;
+  }
+
+  static void ends(Process& process, int code) {
+    const auto status = process.wait();
+    ASSERT_TRUE(status) << "still runs";
+    EXPECT_EQ(status->signal, 0);
+    EXPECT_EQ(status->code, code) << process.err();
+  }
+
+  // One line for people that starts with "baton: ", the same as a code in JSON, and the exit code.
+  void refuses(const Words& words, int exit_code, const std::string& code,
+               const std::string& part) const {
+    const auto text = baton(words);
+    EXPECT_EQ(text.status.code, exit_code) << text.err;
+    EXPECT_EQ(text.err.rfind("baton: ", 0), 0U) << text.err;
+    EXPECT_EQ(text.err.find('\n'), text.err.size() - 1) << "one line: " << text.err;
+    EXPECT_NE(text.err.find(part), std::string::npos) << text.err;
+    EXPECT_EQ(text.out, "");
+    Words in_json = words;
+    const auto dashes = std::find(in_json.begin(), in_json.end(), "--");
+    in_json.insert(dashes, "--json");
+    const auto json = baton(in_json);
+    EXPECT_EQ(json.status.code, exit_code) << json.err;
+    EXPECT_EQ(json.err.rfind("{\"error\":{\"code\":\"" + code + "\",\"message\":\"", 0), 0U)
+        << json.err;
+    EXPECT_EQ(json.err.find('\n'), json.err.size() - 1) << "one document: " << json.err;
+    EXPECT_EQ(json.out, "");
+  }
+
+  TempDir dir_{"cli"};
+  std::map<std::string, std::string> env_;
+};
+
+}  // namespace baton::test

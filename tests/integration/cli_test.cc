@@ -1,0 +1,337 @@
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include <sqlite3.h>
+
+#include "integration/cli_support.h"
+
+namespace baton::test {
+namespace {
+
+class Cli : public CliTest {
+ protected:
+  std::filesystem::path file(const std::string& name, const std::string& content) const {
+    std::ofstream(dir_ / name) << content;
+    return dir_ / name;
+  }
+
+  void sql(const std::string& name, const char* statement) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open((dir_ / name).c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, statement, nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+};
+
+// --- bad input -----------------------------------------------------------------------------------
+
+TEST_F(Cli, a_bad_name_is_refused) {
+  for (const auto& [name, part] :
+       std::map<std::string, std::string>{{"a\nb", "control character"},
+                                          {"a/\x1b[31m", "control character"},
+                                          {"a\x7f", "control character"},
+                                          {"a%00", "control character"},
+                                          {"a\xff", "UTF-8"},
+                                          {"a/\xc3\x28", "UTF-8"},
+                                          {"", "empty"},
+                                          {"a//b", "empty"},
+                                          {"/a", "empty"},
+                                          {"a/", "empty"},
+                                          {"a%zz", "hexadecimal"},
+                                          {std::string(256, 'x'), "255"},
+                                          {"lock:exclusive:a", "lock:{mode}"},
+                                          {"lock:strange:a:b", "mode"}}) {
+    refuses({"run", name, "--", "true"}, 2, "bad_name", part);
+    refuses({"lock", "show", name}, 2, "bad_name", part);
+  }
+  refuses({"run", "a", "--predicate", "p\x01", "--", "true"}, 2, "bad_name", "control character");
+  refuses({"run", "a", "--region", "r\xff", "--", "true"}, 2, "bad_name", "UTF-8");
+  refuses({"run", "a", "--region", "BATON", "--", "true"}, 2, "bad_name", "BATON");
+  refuses({"lock", "find", "--subject", "a\xff"}, 2, "bad_name", "UTF-8");
+  refuses({"lock", "find", "--resource", "a//b"}, 2, "bad_name", "empty");
+}
+
+TEST_F(Cli, a_bad_time_is_refused) {
+  for (const auto* ttl : {"0s", "24h1ms", "25h"}) {
+    refuses({"run", "a", "--ttl", ttl, "--", "true"}, 2, "bad_request", "--ttl");
+  }
+  for (const auto* ttl : {"-5s", "5", "1.5h", "soon", "", "99999999999999999999s"}) {
+    refuses({"run", "a", "--ttl", ttl, "--", "true"}, 2, "bad_request", "not a duration");
+  }
+  refuses({"run", "a", "--wait", "24h1s", "--", "true"}, 2, "bad_request", "--wait");
+  refuses({"run", "a", "--at-least-for", "25h", "--", "true"}, 2, "bad_request", "--at-least-for");
+  refuses({"run", "a", "--grace", "x", "--", "true"}, 2, "bad_request", "--grace");
+  refuses({"run", "a", "--ttl", "1ms", "--", "true"}, 2, "bad_request", "500 ms");
+}
+
+TEST_F(Cli, other_bad_words_are_refused) {
+  refuses({"run", "a", "--mode", "exclusiv", "--", "true"}, 2, "bad_request", "'exclusive'");
+  refuses({"run", "a", "--metadata", "novalue", "--", "true"}, 2, "bad_request", "key=value");
+  refuses({"run", "a", "--metadata", "k=" + std::string(5000, 'x'), "--", "true"}, 2, "bad_request",
+          "metadata");
+  refuses({"run", "a"}, 2, "bad_request", "--");
+  refuses({"lock", "break", "a", "--reason", ""}, 2, "bad_request", "reason");
+  refuses({"lock", "find", "--limit", "0"}, 2, "bad_request", "--limit");
+  refuses({"completion", "tcsh"}, 2, "bad_request", "tcsh");
+  refuses({"policy", "check", "/no/such/file"}, 2, "bad_request", "No such file");
+  refuses({"policy", "check", dir_.path().string()}, 2, "bad_request", "directory");
+}
+
+TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
+  refuses({"lcok"}, 2, "usage", "did you mean 'lock'?");
+  refuses({"lock", "fnid"}, 2, "usage", "did you mean 'find'?");
+  refuses({"run", "a", "--tll", "5s", "--", "true"}, 2, "usage", "did you mean '--ttl'?");
+  refuses({"--store", "sqlite:x.db", "lock", "fnid"}, 2, "usage", "did you mean 'find'?");
+  refuses({"lock"}, 2, "usage", "find show break stats");
+  refuses({}, 2, "usage", "run lock fence store policy");
+  refuses({"lock", "break", "a"}, 2, "usage", "--reason");
+  refuses({"run", "a", "b", "--", "true"}, 2, "usage", "not expected");
+}
+
+// --- bad stores ----------------------------------------------------------------------------------
+
+TEST_F(Cli, a_malformed_url_is_refused) {
+  for (const auto* url : {"nonsense", "ftp://host/x", "sqlite:", "memory:x"}) {
+    refuses({"lock", "find", "--store", url}, 2, "bad_url", ":");
+  }
+}
+
+TEST_F(Cli, a_store_that_is_no_database_is_refused) {
+  const auto path = file("corrupt.db", std::string(8192, 'x'));
+  refuses({"lock", "find", "--store", "sqlite:" + path.string()}, 1, "bad_store", "corrupt.db");
+  refuses({"lock", "find", "--store", "sqlite:" + dir_.path().string()}, 1, "bad_store", "");
+}
+
+TEST_F(Cli, a_store_of_a_newer_baton_is_refused) {
+  ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
+  sql("locks.db", "UPDATE baton_meta SET schema_version = 99");
+  refuses({"lock", "find"}, 1, "bad_store", "newer");
+}
+
+TEST_F(Cli, a_file_that_may_not_be_written_is_refused) {
+  if (geteuid() == 0) {
+    // Root may write anything; an immutable place is /proc.
+    refuses({"lock", "find", "--store", "sqlite:/proc/locks.db"}, 1, "bad_store", "/proc");
+    return;
+  }
+  ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
+  chmod((dir_ / "locks.db").c_str(), 0400);
+  refuses({"lock", "find"}, 1, "bad_store", "locks.db");
+}
+
+// --- settings ------------------------------------------------------------------------------------
+
+TEST_F(Cli, the_store_is_found_in_the_order_that_is_documented) {
+  const auto location = [&](Words extra) {
+    Words words{"store", "status"};
+    words.insert(words.end(), extra.begin(), extra.end());
+    const auto status = baton(words);
+    EXPECT_EQ(status.status.code, 0) << status.err;
+    const std::string before = dir_.path().string() + "/";
+    const auto begin = status.out.find(before) + before.size();
+    return status.out.substr(begin, status.out.find('\n', begin) - begin);
+  };
+  env_["BATON_STORE"] = "";
+  EXPECT_EQ(location({}), ".local/state/baton/baton.db");
+  env_["XDG_STATE_HOME"] = (dir_ / "state").string();
+  EXPECT_EQ(location({}), "state/baton/baton.db");
+  std::filesystem::create_directories(dir_ / ".config/baton");
+  file(".config/baton/baton.yaml", "store: sqlite:user.db\n");
+  EXPECT_EQ(location({}), "user.db");
+  file("baton.yaml", "store: sqlite:here.db\n");
+  EXPECT_EQ(location({}), "here.db");
+  env_["BATON_STORE"] = "sqlite:environment.db";
+  EXPECT_EQ(location({}), "environment.db");
+  EXPECT_EQ(location({"--store", "sqlite:given.db"}), "given.db");
+}
+
+TEST_F(Cli, region_and_owner_come_from_the_file_too) {
+  file("baton.yaml", "region: EU\nowner: me\n");
+  auto process = hold("job", "echo ready; while :; do sleep 0.05; done");
+  const auto found = baton({"lock", "find"});
+  EXPECT_NE(found.out.find("job (EU)"), std::string::npos) << found.out;
+  EXPECT_NE(found.out.find(" me "), std::string::npos) << found.out;
+}
+
+TEST_F(Cli, settings_with_unknown_keys_are_refused) {
+  file("baton.yaml", "stroe: sqlite:x.db\n");
+  refuses({"lock", "find"}, 2, "bad_request",
+          "baton.yaml: line 1: unknown key 'stroe'; did you mean 'store'?");
+}
+
+// --- locks ---------------------------------------------------------------------------------------
+
+TEST_F(Cli, an_empty_store_says_so) {
+  EXPECT_EQ(baton({"lock", "find"}).out, "no locks match\n");
+  EXPECT_EQ(baton({"lock", "stats"}).out, "no locks are held\n");
+  EXPECT_EQ(baton({"lock", "show", "a/b"}).out, "a/b is free\n");
+  EXPECT_EQ(baton({"lock", "break", "a", "--reason", "r"}).out, "a was held by nobody\n");
+  EXPECT_EQ(baton({"lock", "find", "--json"}).out, "{\"locks\":[],\"more\":false}\n");
+}
+
+TEST_F(Cli, held_locks_are_found_shown_and_counted) {
+  const std::string wait = "echo ready; while :; do sleep 0.05; done";
+  auto first = hold("page/fs-1/doc/3", wait, {"--predicate", "extracting", "--ttl", "1m"});
+  auto second = hold("page/fs-2/doc/1", wait, {"--mode", "shared", "--owner", "\x1b[31mred"});
+  const auto all = baton({"lock", "find", "--subject", "page"});
+  EXPECT_NE(all.out.find("page/fs-1/doc/3"), std::string::npos);
+  EXPECT_NE(all.out.find("page/fs-2/doc/1"), std::string::npos);
+  EXPECT_EQ(all.out.find('\x1b'), std::string::npos) << "no escape reaches the terminal";
+  for (const Words& filter : {Words{"--resource", "fs-1"}, Words{"--predicate", "extracting"},
+                              Words{"--mode", "X"}, Words{"--resource", "fs-1/doc"}}) {
+    Words words{"lock", "find"};
+    words.insert(words.end(), filter.begin(), filter.end());
+    const auto some = baton(words);
+    EXPECT_NE(some.out.find("page/fs-1/doc/3"), std::string::npos) << some.out;
+    EXPECT_EQ(some.out.find("page/fs-2"), std::string::npos) << some.out;
+  }
+  EXPECT_EQ(baton({"lock", "find", "--subject", "page", "--owner", "nobody"}).out,
+            "no locks match\n");
+  const auto stats = baton({"lock", "stats"});
+  EXPECT_NE(stats.out.find("2 held, 0 waiting, on 2 names"), std::string::npos) << stats.out;
+  EXPECT_NE(stats.out.find("1m00s"), std::string::npos) << stats.out;
+  const auto json = baton({"lock", "show", "page/fs-1/doc/3", "--json"});
+  EXPECT_NE(json.out.find("\"predicate\":\"extracting\""), std::string::npos) << json.out;
+  EXPECT_EQ(json.out.find('\n'), json.out.size() - 1);
+}
+
+TEST_F(Cli, the_text_form_of_a_name_is_understood_everywhere) {
+  auto process = hold("lock:shared:schema:reading:t-1", "echo ready; while :; do sleep 0.05; done");
+  const auto shown = baton({"lock", "show", "schema/t-1"});
+  EXPECT_NE(shown.out.find("shared"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find("reading"), std::string::npos) << shown.out;
+}
+
+TEST_F(Cli, break_now_warns_of_what_it_risks) {
+  auto process = hold("job", "echo ready; while :; do sleep 0.05; done");
+  const auto broken = baton({"lock", "break", "job", "--reason", "r", "--now"});
+  EXPECT_EQ(broken.status.code, 0);
+  EXPECT_NE(broken.err.find("may still be writing"), std::string::npos) << broken.err;
+  EXPECT_NE(broken.out.find("job: broken, was held by"), std::string::npos) << broken.out;
+}
+
+TEST_F(Cli, a_break_that_times_out_says_when_it_ends) {
+  auto process = hold("job", "echo ready; while :; do sleep 0.05; done", {"--ttl", "1h"});
+  process->kill(SIGSTOP);
+  const auto broken = baton({"lock", "break", "job", "--reason", "r", "--timeout", "300ms"});
+  EXPECT_EQ(broken.status.code, 75) << broken.err;
+  EXPECT_NE(broken.err.find("at the latest, or use --now"), std::string::npos) << broken.err;
+  process->kill(SIGCONT);
+}
+
+// --- policy --------------------------------------------------------------------------------------
+
+TEST_F(Cli, a_policy_is_checked_applied_and_shown) {
+  const auto path = file("locks.yaml",
+                         "subjects:\n  audit: {modes: [exclusive]}\n  job: {scope: predicate}\n"
+                         "undeclared: deny\n")
+                        .string();
+  EXPECT_EQ(baton({"policy", "show"}).out.rfind("# no policy", 0), 0U);
+  EXPECT_EQ(baton({"policy", "check", path}).out.rfind("good: 2 subjects", 0), 0U);
+  const auto applied = baton({"policy", "apply", path});
+  EXPECT_EQ(applied.status.code, 0) << applied.err;
+  EXPECT_EQ(applied.out.rfind("version 2 is in force\nconflicts changed for: job\n", 0), 0U);
+  EXPECT_EQ(baton({"policy", "apply", path, "--json"}).out,
+            "{\"version\":2,\"unchanged\":true,\"drained\":[]}\n");
+  const auto shown = baton({"policy", "show"});
+  file("again.yaml", shown.out);
+  EXPECT_NE(baton({"policy", "apply", (dir_ / "again.yaml").string()}).out.find("nothing to do"),
+            std::string::npos);
+  refuses({"run", "audit", "--mode", "shared", "--", "true"}, 1, "denied", "exclusive");
+  refuses({"run", "typo", "--", "true"}, 1, "denied", "not declared");
+  auto one = hold("job/1", "echo ready; while :; do sleep 0.05; done", {"--predicate", "reading"});
+  EXPECT_EQ(baton({"run", "job/1", "--predicate", "writing", "--", "true"}).status.code, 0);
+  EXPECT_EQ(baton({"run", "job/1", "--predicate", "reading", "--", "true"}).status.code, 75);
+}
+
+TEST_F(Cli, a_policy_that_changes_conflicts_waits_for_the_holders) {
+  const auto path = file("locks.yaml", "subjects: {job: {scope: predicate}}").string();
+  auto holder = hold("job", "echo ready; read line");
+  const auto late = baton({"policy", "apply", path, "--timeout", "300ms"});
+  EXPECT_EQ(late.status.code, 75);
+  EXPECT_NE(late.err.find("The old policy stays in force"), std::string::npos) << late.err;
+  EXPECT_EQ(baton({"run", "other", "--", "true"}).status.code, 0);
+  auto apply = start({"policy", "apply", path});
+  EXPECT_TRUE(apply->wait_for_err("waiting for 1 holders"));
+  refuses({"run", "other", "--", "true"}, 1, "denied", "again");
+  holder->write("\n");
+  ends(*holder, 0);
+  ends(*apply, 0);
+  EXPECT_EQ(baton({"run", "other", "--", "true"}).status.code, 0);
+}
+
+TEST_F(Cli, an_interrupted_apply_puts_the_old_policy_back) {
+  const auto path = file("locks.yaml", "subjects: {job: {scope: predicate}}").string();
+  auto holder = hold("job", "echo ready; while :; do sleep 0.05; done");
+  auto apply = start({"policy", "apply", path});
+  EXPECT_TRUE(apply->wait_for_err("waiting for 1 holders"));
+  apply->kill(SIGINT);
+  ends(*apply, 1);
+  EXPECT_EQ(baton({"run", "other", "--", "true"}).status.code, 0);
+}
+
+// --- fence ---------------------------------------------------------------------------------------
+
+TEST_F(Cli, a_token_is_checked_against_the_fence_without_leaving_a_trace) {
+  const std::string data = "sqlite:" + (dir_ / "data.db").string();
+  refuses({"fence", "check", "job", "5", "--database", data}, 1, "bad_store", "data.db");
+  sql("data.db", "CREATE TABLE t(x)");
+  refuses({"fence", "check", "job", "5", "--database", data}, 1, "bad_store", "fence install");
+  refuses({"fence", "rebase", "--database", data}, 1, "bad_store", "fence install");
+  EXPECT_EQ(baton({"fence", "install", "--database", data}).status.code, 0);
+  EXPECT_EQ(baton({"fence", "install", "--database", data}).status.code, 0);
+  for (const auto* token : {"9", "5"}) {
+    const auto checked = baton({"fence", "check", "job", token, "--database", data});
+    EXPECT_EQ(checked.status.code, 0) << checked.err;
+  }
+  sql("data.db", "INSERT INTO baton_fence (name, x_token) VALUES ('DEFAULT:job', 7)");
+  EXPECT_EQ(baton({"fence", "check", "job", "6", "--database", data}).status.code, 77);
+  EXPECT_EQ(
+      baton({"fence", "check", "--key", "DEFAULT:job", "6", "--database", data, "--json"}).out,
+      "{\"key\":\"DEFAULT:job\",\"token\":6,\"accepted\":false}\n");
+  EXPECT_EQ(baton({"fence", "rebase", "--database", data, "--json"}).out, "{\"floor\":7}\n");
+  const auto ran = baton({"run", "job", "--", "sh", "-c", "echo $BATON_TOKEN"});
+  EXPECT_GT(std::stoi(ran.out), 7);
+  refuses({"fence", "check", "job", "x", "--database", data}, 2, "bad_request", "token");
+  refuses({"fence", "check", "job", "0", "--database", data}, 2, "bad_request", "token");
+  refuses({"fence", "install", "--database", "oracle:x"}, 2, "bad_url", "--database");
+}
+
+// --- the rest ------------------------------------------------------------------------------------
+
+TEST_F(Cli, every_command_has_help_with_its_name) {
+  for (const Words& command :
+       {Words{}, Words{"run"}, Words{"lock"}, Words{"lock", "find"}, Words{"lock", "show"},
+        Words{"lock", "break"}, Words{"lock", "stats"}, Words{"fence", "check"},
+        Words{"fence", "rebase"}, Words{"fence", "install"}, Words{"store", "migrate"},
+        Words{"store", "status"}, Words{"policy", "check"}, Words{"policy", "apply"},
+        Words{"policy", "show"}, Words{"version"}, Words{"completion"}}) {
+    Words words = command;
+    words.emplace_back("--help");
+    const auto help = baton(words);
+    EXPECT_EQ(help.status.code, 0);
+    EXPECT_NE(help.out.find("Usage: baton"), std::string::npos) << help.out;
+    EXPECT_EQ(help.err, "");
+  }
+}
+
+TEST_F(Cli, completions_are_scripts) {
+  for (const auto* shell : {"bash", "zsh", "fish"}) {
+    EXPECT_NE(baton({"completion", shell}).out.find("break"), std::string::npos) << shell;
+  }
+  file("script", baton({"completion", "bash"}).out);
+  const auto checked = run({.argv = {"bash", "-n", (dir_ / "script").string()}});
+  EXPECT_TRUE(checked.status.success()) << checked.err;
+}
+
+TEST_F(Cli, output_that_cannot_be_written_is_an_error) {
+  const auto full =
+      run({.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " version > /dev/full"}});
+  EXPECT_EQ(full.status.code, 1);
+  EXPECT_NE(full.err.find("cannot write"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace baton::test
