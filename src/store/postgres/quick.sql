@@ -5,8 +5,8 @@
 -- Acquires of free names, releases that let nobody in, and claims of what was handed over. The keys
 -- come sorted and stand once.
 --
--- Acquires: the first condition keeps a busy name from being locked or written at all; the second
--- one is judged again on the row that was waited for. The token is drawn again under the row lock,
+-- Acquires: names with a row first, which is most of them, then those without. A busy name is not
+-- locked or written at all. A row that was waited for is judged again, and the token drawn again,
 -- or it could be lower than that of a holder waited for. A version of null is not checked.
 CREATE OR REPLACE FUNCTION baton.quick(
   keys text[], grants uuid[], modes smallint[], ttls bigint[], at_leasts bigint[],
@@ -19,6 +19,7 @@ LANGUAGE plpgsql AS $$
 DECLARE
   now_us  bigint := baton.micros(at);
   current bigint := 0;
+  granted bigint := 0;
   durable boolean := false;
 BEGIN
   IF cardinality(keys) > 0 OR cardinality(claim_keys) > 0 THEN
@@ -27,27 +28,37 @@ BEGIN
   END IF;
   IF cardinality(keys) > 0 THEN
     RETURN QUERY
-      INSERT INTO baton.lock AS l (key, grant_id, token, place, since, expires, ttl, at_least_for,
-                                   mode, predicate, owner, channel, metadata)
-      SELECT a.key, a.grant_id, nextval('baton.counter'), currval('baton.counter'), now_us,
-             now_us + greatest(a.ttl, a.at_least) * 1000, a.ttl, a.at_least, a.mode, a.predicate,
-             a.owner, a.channel, a.metadata::jsonb
+      UPDATE baton.lock l
+        SET grant_id = a.grant_id, token = nextval('baton.counter'),
+            place = currval('baton.counter'), since = now_us,
+            expires = now_us + greatest(a.ttl, a.at_least) * 1000, ttl = a.ttl,
+            at_least_for = a.at_least, mode = a.mode, state = 0, revoked = false, reason = '',
+            predicate = a.predicate, owner = a.owner, channel = a.channel,
+            metadata = a.metadata::jsonb, if_below = NULL, set_ordinal = NULL, set_text = NULL
       FROM unnest(keys, grants, modes, ttls, at_leasts, predicates, owners, channels, metadatas,
                   versions)
            a (key, grant_id, mode, ttl, at_least, predicate, owner, channel, metadata, version)
-      WHERE a.version = current AND NOT EXISTS (
-        SELECT FROM baton.lock b WHERE b.key = a.key
-          AND (b.expires > now_us OR b.crowded OR b.waiting OR b.entombed IS NOT NULL))
-      ON CONFLICT ON CONSTRAINT lock_pkey DO UPDATE
-        SET grant_id = excluded.grant_id, token = nextval('baton.counter'),
-            place = excluded.place, since = now_us, expires = excluded.expires,
-            ttl = excluded.ttl, at_least_for = excluded.at_least_for, mode = excluded.mode,
-            state = 0, revoked = false, reason = '', predicate = excluded.predicate,
-            owner = excluded.owner, channel = excluded.channel, metadata = excluded.metadata,
-            if_below = NULL, set_ordinal = NULL, set_text = NULL
-        WHERE l.expires <= now_us AND NOT l.crowded AND NOT l.waiting AND l.entombed IS NULL
+      WHERE l.key = a.key AND a.version = current AND l.expires <= now_us AND NOT l.crowded
+        AND NOT l.waiting AND l.entombed IS NULL
       RETURNING l.key, l.token, l.note_ordinal, l.note_text;
-    durable := FOUND;
+    GET DIAGNOSTICS granted = ROW_COUNT;
+    IF granted < cardinality(keys) THEN
+      RETURN QUERY
+        INSERT INTO baton.lock AS l (key, grant_id, token, place, since, expires, ttl,
+                                     at_least_for, mode, predicate, owner, channel, metadata)
+        SELECT a.key, a.grant_id, nextval('baton.counter'), currval('baton.counter'), now_us,
+               now_us + greatest(a.ttl, a.at_least) * 1000, a.ttl, a.at_least, a.mode,
+               a.predicate, a.owner, a.channel, a.metadata::jsonb
+        FROM unnest(keys, grants, modes, ttls, at_leasts, predicates, owners, channels, metadatas,
+                    versions)
+             a (key, grant_id, mode, ttl, at_least, predicate, owner, channel, metadata, version)
+        WHERE a.version = current
+          AND NOT EXISTS (SELECT FROM baton.lock b WHERE b.key = a.key)
+        ON CONFLICT ON CONSTRAINT lock_pkey DO NOTHING
+        RETURNING l.key, l.token, l.note_ordinal, l.note_text;
+      durable := FOUND;
+    END IF;
+    durable := durable OR granted > 0;
   END IF;
   IF cardinality(claim_keys) > 0 THEN
     RETURN QUERY
@@ -81,12 +92,12 @@ DECLARE
 BEGIN
   RETURN QUERY
     UPDATE baton.lock l SET expires = greatest(l.expires, now_us + l.ttl * 1000)
-    FROM (SELECT o.key AS free
+    FROM (SELECT o.ctid AS free
           FROM unnest(keys, grants) r (key, grant_id)
           JOIN baton.lock o ON o.key = r.key AND o.grant_id = r.grant_id
           WHERE o.expires > now_us AND o.state = 0 AND NOT o.revoked
-          FOR UPDATE OF o SKIP LOCKED) f
-    WHERE l.key = f.free
+          FOR NO KEY UPDATE OF o SKIP LOCKED) f
+    WHERE l.ctid = f.free
     RETURNING l.key, l.token, l.note_ordinal, l.note_text;
 END $$;
 
