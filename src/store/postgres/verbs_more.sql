@@ -179,7 +179,8 @@ BEGIN
   IF NOT locked THEN
     PERFORM FROM baton.holding h WHERE h.key = ANY (r.keys) AND h.grant_id = r.grant_id;
     IF FOUND OR did > 0 OR buries THEN RETURN baton.needs_locks(); END IF;
-    PERFORM FROM baton.waiter w WHERE w.key = ANY (r.keys) AND w.grant_id = r.grant_id;
+    PERFORM FROM unnest(r.keys) a (key)
+      JOIN baton.waiter w ON w.key = a.key AND w.grant_id = r.grant_id;
     IF FOUND THEN RETURN baton.needs_locks(); END IF;
     RETURN baton.say(7::smallint, NULL, false);
   END IF;
