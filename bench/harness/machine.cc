@@ -30,6 +30,17 @@ double process_cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
+double cpu_seconds_of(const std::string& processes) {
+  double nanoseconds = 0;
+  std::istringstream ids(processes);
+  for (std::string id; std::getline(ids, id, ',');) {
+    double time = 0;
+    std::ifstream("/proc/" + id + "/schedstat") >> time;
+    nanoseconds += time;
+  }
+  return nanoseconds * 1e-9;
+}
+
 double resident_megabytes() {
   return std::atof(line_of("/proc/self/status", "VmRSS:").c_str()) / 1024;
 }

@@ -7,6 +7,9 @@ namespace baton::bench {
 
 [[nodiscard]] double process_cpu_seconds();
 
+// Of other processes, their ids separated by commas.
+[[nodiscard]] double cpu_seconds_of(const std::string& processes);
+
 // VmRSS of this process.
 [[nodiscard]] double resident_megabytes();
 

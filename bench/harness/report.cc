@@ -26,15 +26,16 @@ std::string number(double value) {
 }
 
 std::string target_of(const Figure& figure) {
+  if (!figure.target) return "";
   const char* sign = figure.bound == Bound::at_least ? ">= " : "<= ";
-  return sign + number(figure.target) + (figure.floor ? "x" : "");
+  return sign + number(*figure.target) + (figure.floor ? "x" : "");
 }
 
 Cells cells_of(const Figure& figure) {
   return {figure.row,          figure.what,
           number(figure.ours), figure.floor ? number(*figure.floor) : "",
           figure.unit,         figure.floor ? number(figure.score) + "x" : "",
-          target_of(figure),   figure.met() ? "met" : "MISSED"};
+          target_of(figure),   !figure.target ? "" : figure.met() ? "met" : "MISSED"};
 }
 
 std::string padded(const std::string& text, std::size_t width, bool to_the_right) {
@@ -75,10 +76,13 @@ std::string as_json(const Report& report) {
   for (const auto& [name, value] : report.setting) document["setting"][name] = value;
   document["figures"] = nlohmann::ordered_json::array();
   for (const Figure& figure : report.figures) {
-    nlohmann::ordered_json entry{{"row", figure.row},     {"what", figure.what},
-                                 {"unit", figure.unit},   {"ours", figure.ours},
-                                 {"score", figure.score}, {"target", figure.target}};
+    nlohmann::ordered_json entry{{"row", figure.row},
+                                 {"what", figure.what},
+                                 {"unit", figure.unit},
+                                 {"ours", figure.ours},
+                                 {"score", figure.score}};
     if (figure.floor) entry["floor"] = *figure.floor;
+    if (figure.target) entry["target"] = *figure.target;
     entry["bound"] = figure.bound == Bound::at_least ? "at_least" : "at_most";
     entry["met"] = figure.met();
     for (const auto& [name, value] : figure.details) entry["details"][name] = value;

@@ -18,11 +18,12 @@ struct Figure {
   std::optional<double> floor;
   double score = 0;  // what is judged: ours as a multiple of its floor, or ours itself
   Bound bound = Bound::at_least;
-  double target = 0;
+  std::optional<double> target;                         // none: for information
   std::vector<std::pair<std::string, double>> details;  // for whoever looks closer
 
   [[nodiscard]] bool met() const {
-    return bound == Bound::at_least ? score >= target : score <= target;
+    if (!target) return true;
+    return bound == Bound::at_least ? score >= *target : score <= *target;
   }
 };
 

@@ -1,7 +1,8 @@
 // Acquire and release, again and again: how many pairs a second.
 
-#include <thread>
+#include <algorithm>
 
+#include "harness/machine.h"
 #include "harness/slices.h"
 #include "harness/statistics.h"
 #include "locks/callers.h"
@@ -36,6 +37,33 @@ Pairs compare(Lab& lab, const std::vector<Step>& ours, const std::vector<Step>& 
   return take_turns(lab.options().slices, rate(ours), rate(floor));
 }
 
+std::string processes(Session& admin, const std::string& which) {
+  return admin.ask("SELECT string_agg(pid::text, ',') FROM pg_stat_activity WHERE " + which);
+}
+
+// Microseconds of processor time that a pair takes, in this process and in those of the server.
+// Other work on the machine changes it far less than it changes the pairs a second.
+Figure processor_time(Lab& lab, const std::vector<Step>& ours, const std::vector<Step>& floor) {
+  Session admin(lab.admin_url());
+  const std::string database = "datname = 'many_callers' AND application_name ";
+  const auto cost = [&](const std::vector<Step>& steps, const std::string& servers) {
+    const double before = cpu_seconds_of(servers);
+    const Slice slice = run_slice(steps, lab.options().slice);
+    return (slice.cpu + cpu_seconds_of(servers) - before) / static_cast<double>(slice.steps) * 1e6;
+  };
+  const std::string our_servers = processes(admin, database + "= 'baton'");
+  const std::string floor_servers = processes(admin, database + "<> 'baton'");
+  const Pairs pairs = take_turns(
+      std::min(3, lab.options().slices), [&] { return cost(ours, our_servers); },
+      [&] { return cost(floor, floor_servers); });
+  return {.row = "postgres-64",
+          .what = "PostgreSQL, 64 callers: processor time, client and server",
+          .unit = "us/pair",
+          .ours = median(pairs.ours),
+          .floor = median(pairs.floor),
+          .score = median(ratios(pairs.ours, pairs.floor))};
+}
+
 }  // namespace
 
 std::vector<Figure> postgres_one_caller(Lab& lab) {
@@ -65,7 +93,7 @@ std::vector<Figure> postgres_many_callers(Lab& lab) {
                                                  "SELECT count(*) FROM pg_stat_activity WHERE "
                                                  "application_name = 'baton' AND datname = "
                                                  "'many_callers'");
-  return {std::move(rate), std::move(connections)};
+  return {std::move(rate), std::move(connections), processor_time(lab, ours, floor)};
 }
 
 std::vector<Figure> sqlite_one_caller(Lab& lab) {
