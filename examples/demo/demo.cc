@@ -2,6 +2,7 @@
 // longer than its lease lasts. At the end every unit must have been done exactly once.
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,7 @@ class Demo {
   void say(const std::string& what);
   template <typename Condition>
   bool wait_until(Condition condition);
+  Holding stop_while_holding(Worker& worker);
   void kill_one(Worker& worker);
   void pause_one(Worker& worker);
   bool check(bool ok, const std::string& what);
@@ -88,6 +90,7 @@ void Demo::start(const std::string& program) {
     Worker worker{.name = "worker-" + std::to_string(i)};
     worker.pid = fork();
     if (worker.pid == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // no worker outlives the demo
       execl(program.c_str(), program.c_str(), "--worker", worker.name.c_str(), directory_.c_str(),
             nullptr);
       _exit(127);
@@ -186,8 +189,27 @@ bool Demo::wait_until(Condition condition) {
   return true;
 }
 
+// Stops a worker where it holds a unit that it has not written down yet. One that is met elsewhere
+// is let go and met again; so is one that is in the middle of a transaction, which would hold up
+// everybody who uses that file.
+Holding Demo::stop_while_holding(Worker& worker) {
+  std::optional<Holding> met;
+  wait_until([&] {
+    kill(worker.pid, SIGSTOP);
+    met = held_by(worker.name);
+    if (met && !ledger_.is_done(met->unit) && ledger_.can_write() &&
+        locks_->try_acquire({.subject = "probe"})) {
+      return true;
+    }
+    kill(worker.pid, SIGCONT);
+    return false;
+  });
+  if (!met) throw std::runtime_error("never saw " + worker.name + " at work");
+  return *met;
+}
+
 void Demo::kill_one(Worker& worker) {
-  wait_until([&] { return (killed_ = held_by(worker.name)).has_value(); });
+  killed_ = stop_while_holding(worker);
   kill(worker.pid, SIGKILL);
   waitpid(worker.pid, nullptr, 0);
   worker.state = "killed";
@@ -196,14 +218,7 @@ void Demo::kill_one(Worker& worker) {
 }
 
 void Demo::pause_one(Worker& worker) {
-  // Stopped first, looked at then: a worker that is between two units is let go and met again.
-  wait_until([&] {
-    kill(worker.pid, SIGSTOP);
-    paused_ = held_by(worker.name);
-    if (paused_ && !ledger_.is_done(paused_->unit)) return true;
-    kill(worker.pid, SIGCONT);
-    return false;
-  });
+  paused_ = stop_while_holding(worker);
   worker.state = "paused";
   say(worker.name + " is paused (SIGSTOP) while it holds unit/" + std::to_string(paused_->unit) +
       " with token " + std::to_string(paused_->token));

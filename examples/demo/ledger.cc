@@ -60,6 +60,15 @@ bool Ledger::write(int unit, const std::string& worker, const baton::Lease& leas
   return false;
 }
 
+bool Ledger::can_write() const {
+  sqlite3_busy_timeout(database_, 500);
+  const bool begun =
+      sqlite3_exec(database_, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK;
+  if (begun) run("ROLLBACK");
+  sqlite3_busy_timeout(database_, 30'000);
+  return begun;
+}
+
 std::vector<Entry> Ledger::read(const char* sql) const {
   std::vector<Entry> entries;
   sqlite3_stmt* statement = nullptr;

@@ -31,6 +31,9 @@ class Ledger {
   [[nodiscard]] std::vector<Entry> done() const;
   [[nodiscard]] std::vector<Entry> refused() const;
 
+  // Nobody is in the middle of a write.
+  [[nodiscard]] bool can_write() const;
+
   // Writes the unit down, fenced by the lease. False if the fence refused it.
   bool write(int unit, const std::string& worker, const baton::Lease& lease);
 

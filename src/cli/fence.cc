@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/fence_database.h"
 #include "cli/json_writer.h"
-#include "cli/url.h"
 #include "policy/apply_policy.h"
 
 namespace baton::cli {
@@ -18,7 +17,6 @@ namespace {
 constexpr Millis kOpenLimit{10'000};
 
 Result<std::unique_ptr<FenceDatabase>> open_database(const std::string& url) {
-  if (auto ok = check_url(url); !ok) return ok.error();
   const auto scheme = url.substr(0, url.find(':'));
 #ifdef BATON_HAS_STORE_SQLITE
   if (scheme == "sqlite") return open_sqlite_fence(url);

@@ -2,6 +2,7 @@
 
 #include "baton/locks.h"
 #include "cli/fence_database.h"
+#include "store/postgres/url.h"
 
 namespace baton::cli {
 namespace {
@@ -25,6 +26,7 @@ std::string first_line(const char* message) {
 
 // libpq's own complaint would repeat parts of the URL.
 Result<void> check_options(const std::string& url) {
+  if (auto ok = store::postgres::check_url(url); !ok) return ok;
   char* problem = nullptr;
   const std::unique_ptr<PQconninfoOption, Free> options(PQconninfoParse(url.c_str(), &problem));
   PQfreemem(problem);

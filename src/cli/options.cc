@@ -265,6 +265,7 @@ void describe(CLI::App& root, Arguments& all) {
       "  baton lock find --subject page                      who holds what\n\n"
       "The store is --store, $BATON_STORE, 'store:' in baton.yaml (here or in\n"
       "$XDG_CONFIG_HOME/baton), or else a file of your own in $XDG_STATE_HOME/baton.");
+  add_common(&root, all);  // before the command or behind it, as one is used to
   add_run(root, all);
   add_lock(root, all);
   add_fence(root, all);
@@ -282,8 +283,10 @@ struct Reached {
 
 Reached reached(CLI::App& root, const std::vector<std::string>& words) {
   Reached at{&root};
-  for (const auto& word : words) {
-    if (word.starts_with("-")) break;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--store" || word == "--region" || word == "--owner") ++i;  // and its value
+    if (word.starts_with("-")) continue;
     const auto children = at.app->get_subcommands([](CLI::App*) { return true; });
     if (children.empty()) break;
     const auto next = std::find_if(children.begin(), children.end(),

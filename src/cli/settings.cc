@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "cli/file.h"
-#include "cli/url.h"
 #include "policy/suggest.h"
 #include "policy/yaml.h"
 
@@ -53,16 +52,16 @@ Result<Settings> parse_settings(std::string_view text) {
     return policy::yaml_error(document->line,
                               "settings are a map, such as 'store: sqlite:locks.db'");
   }
-  for (const auto& [key, value] : document->entries) {
-    std::string* into = key.text == "store"    ? &settings.store
-                        : key.text == "region" ? &settings.region
-                        : key.text == "owner"  ? &settings.owner
-                                               : nullptr;
+  for (const auto& value : document->items) {
+    std::string* into = value.key == "store"    ? &settings.store
+                        : value.key == "region" ? &settings.region
+                        : value.key == "owner"  ? &settings.owner
+                                                : nullptr;
     if (into == nullptr) {
-      return policy::yaml_error(key.line, policy::unknown_word("key", key.text, kKeys));
+      return policy::yaml_error(value.key_line, policy::unknown_word("key", value.key, kKeys));
     }
     if (value.kind != YamlNode::Kind::text || value.text.empty()) {
-      return policy::yaml_error(value.line, key.text + " must be text");
+      return policy::yaml_error(value.line, value.key + " must be text");
     }
     *into = value.text;
   }
@@ -113,7 +112,6 @@ Result<Settings> resolve_settings(const Settings& given) {
     if (!store) return store.error();
     settings.store = std::move(*store);
   }
-  if (auto ok = check_url(settings.store); !ok) return ok.error();
   return settings;
 }
 

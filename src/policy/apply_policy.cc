@@ -288,7 +288,10 @@ Result<AppliedPolicy> apply_policy(LockStore& store, Policy wanted,
     return AppliedPolicy{.version = found, .unchanged = true};
   }
 
-  AppliedPolicy applied{.version = found + 1, .drained = before->to_drain(wanted)};
+  AppliedPolicy applied{.version = found, .drained = before->to_drain(wanted)};
+  // The version is that of the conflicts. Other rules reach a client when it starts; that is no
+  // reason to deny it anything until then.
+  if (found == 0 || before->policy.draining || !before->readable) ++applied.version;
   if (!applied.drained.empty()) {
     Drain holders(store, clock, lock, options);
     auto drained = drain(lock, *before, holders, applied.drained);

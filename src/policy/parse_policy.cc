@@ -28,6 +28,10 @@ Error expected(const YamlNode& node, const std::string& where, Kind kind) {
                                            ", not " + std::string(policy::kind_name(node.kind)));
 }
 
+Error unknown_key(const YamlNode& item, std::span<const std::string_view> known) {
+  return policy::yaml_error(item.key_line, policy::unknown_word("key", item.key, known));
+}
+
 // Text that a person reads on one line of a terminal.
 Result<std::string> read_text(const YamlNode& node, const std::string& where) {
   if (node.kind != Kind::text) return expected(node, where, Kind::text);
@@ -81,17 +85,17 @@ Result<std::vector<std::string>> read_metadata(const YamlNode& node) {
   return keys;
 }
 
-// True if `key` was one of the rules, which subjects and predicates have in common.
-Result<bool> read_rule(const YamlNode& key, const YamlNode& value, LockRules& rules) {
-  if (key.text == "modes") {
+// True if its key was one of the rules, which subjects and predicates have in common.
+Result<bool> read_rule(const YamlNode& value, LockRules& rules) {
+  if (value.key == "modes") {
     auto modes = read_modes(value);
     if (!modes) return modes.error();
     rules.modes = std::move(*modes);
-  } else if (key.text == "max-ttl") {
+  } else if (value.key == "max-ttl") {
     auto ttl = read_max_ttl(value);
     if (!ttl) return ttl.error();
     rules.max_ttl = *ttl;
-  } else if (key.text == "required-metadata") {
+  } else if (value.key == "required-metadata") {
     auto metadata = read_metadata(value);
     if (!metadata) return metadata.error();
     rules.metadata = std::move(*metadata);
@@ -104,19 +108,19 @@ Result<bool> read_rule(const YamlNode& key, const YamlNode& value, LockRules& ru
 Result<void> read_predicates(const YamlNode& node, SubjectPolicy& subject) {
   if (node.kind == Kind::none) return {};
   if (node.kind != Kind::map) return expected(node, "predicates", Kind::map);
-  for (const auto& [name, value] : node.entries) {
-    if (auto problem = policy::find_word_problem(name.text, "predicate")) {
-      return policy::yaml_error(name.line, *problem);
+  for (const auto& predicate : node.items) {
+    if (auto problem = policy::find_word_problem(predicate.key, "predicate")) {
+      return policy::yaml_error(predicate.key_line, *problem);
     }
-    LockRules& rules = subject.predicates[name.text];
-    if (value.kind == Kind::none) continue;
-    if (value.kind != Kind::map) return expected(value, "'" + name.text + "'", Kind::map);
-    for (const auto& [key, rule] : value.entries) {
-      auto known = read_rule(key, rule, rules);
+    LockRules& rules = subject.predicates[predicate.key];
+    if (predicate.kind == Kind::none) continue;
+    if (predicate.kind != Kind::map) {
+      return expected(predicate, "'" + predicate.key + "'", Kind::map);
+    }
+    for (const auto& rule : predicate.items) {
+      auto known = read_rule(rule, rules);
       if (!known) return known.error();
-      if (!*known) {
-        return policy::yaml_error(key.line, policy::unknown_word("key", key.text, kRuleKeys));
-      }
+      if (!*known) return unknown_key(rule, kRuleKeys);
     }
   }
   return {};
@@ -131,36 +135,36 @@ Result<void> read_scope(const YamlNode& node, SubjectPolicy& subject) {
   return {};
 }
 
-Result<void> read_subject_key(const YamlNode& key, const YamlNode& value, SubjectPolicy& subject) {
-  auto is_rule = read_rule(key, value, subject.rules);
+Result<void> read_subject_key(const YamlNode& value, SubjectPolicy& subject) {
+  auto is_rule = read_rule(value, subject.rules);
   if (!is_rule) return is_rule.error();
   if (*is_rule) return {};
-  if (key.text == "scope") return read_scope(value, subject);
-  if (key.text == "predicates") return read_predicates(value, subject);
-  if (key.text == "parent" || key.text == "description") {
-    auto text = read_text(value, key.text);
+  if (value.key == "scope") return read_scope(value, subject);
+  if (value.key == "predicates") return read_predicates(value, subject);
+  if (value.key == "parent" || value.key == "description") {
+    auto text = read_text(value, value.key);
     if (!text) return text.error();
-    if (text->empty()) return policy::yaml_error(value.line, "an empty " + key.text);
-    (key.text == "parent" ? subject.parent : subject.description) = std::move(*text);
+    if (text->empty()) return policy::yaml_error(value.line, "an empty " + value.key);
+    (value.key == "parent" ? subject.parent : subject.description) = std::move(*text);
     return {};
   }
-  return policy::yaml_error(key.line, policy::unknown_word("key", key.text, kSubjectKeys));
+  return unknown_key(value, kSubjectKeys);
 }
 
 Result<void> read_subjects(const YamlNode& node, Policy& policy) {
   if (node.kind == Kind::none) return {};
   if (node.kind != Kind::map) return expected(node, "subjects", Kind::map);
   std::map<std::string, int> lines;
-  for (const auto& [name, value] : node.entries) {
-    if (auto problem = policy::find_word_problem(name.text, "subject")) {
-      return policy::yaml_error(name.line, *problem);
+  for (const auto& subject : node.items) {
+    if (auto problem = policy::find_word_problem(subject.key, "subject")) {
+      return policy::yaml_error(subject.key_line, *problem);
     }
-    lines[name.text] = name.line;
-    SubjectPolicy& subject = policy.subjects[name.text];
-    if (value.kind == Kind::none) continue;
-    if (value.kind != Kind::map) return expected(value, "'" + name.text + "'", Kind::map);
-    for (const auto& [key, content] : value.entries) {
-      if (auto ok = read_subject_key(key, content, subject); !ok) return ok;
+    lines[subject.key] = subject.key_line;
+    SubjectPolicy& into = policy.subjects[subject.key];
+    if (subject.kind == Kind::none) continue;
+    if (subject.kind != Kind::map) return expected(subject, "'" + subject.key + "'", Kind::map);
+    for (const auto& value : subject.items) {
+      if (auto ok = read_subject_key(value, into); !ok) return ok;
     }
   }
   if (const auto problem = policy::find_problem(policy)) {
@@ -180,10 +184,10 @@ Result<Policy> parse_policy(std::string_view yaml) {
                  .message = "the policy is empty; write 'subjects: {}' if that is meant"};
   }
   if (document->kind != Kind::map) return expected(*document, "the policy", Kind::map);
-  for (const auto& [key, value] : document->entries) {
-    if (key.text == "subjects") {
+  for (const auto& value : document->items) {
+    if (value.key == "subjects") {
       if (auto ok = read_subjects(value, policy); !ok) return ok.error();
-    } else if (key.text == "undeclared") {
+    } else if (value.key == "undeclared") {
       if (value.kind != Kind::text) return expected(value, "undeclared", Kind::text);
       if (value.text != "allow" && value.text != "deny") {
         return policy::yaml_error(value.line,
@@ -191,7 +195,7 @@ Result<Policy> parse_policy(std::string_view yaml) {
       }
       policy.only_declared = value.text == "deny";
     } else {
-      return policy::yaml_error(key.line, policy::unknown_word("key", key.text, kTopKeys));
+      return unknown_key(value, kTopKeys);
     }
   }
   return policy;

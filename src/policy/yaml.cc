@@ -105,7 +105,9 @@ class TreeBuilder final : public YAML::EventHandler {
     if (into.node.kind == YamlNode::Kind::list) {
       into.node.items.push_back(std::move(made));
     } else if (into.has_key) {
-      into.node.entries.emplace_back(std::move(into.key), std::move(made));
+      made.key = std::move(into.key.text);
+      made.key_line = into.key.line;
+      into.node.items.push_back(std::move(made));
       into.has_key = false;
     } else {
       if (made.kind != YamlNode::Kind::text) throw Refused{made.line, "a key must be text"};

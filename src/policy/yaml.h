@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "baton/result.h"
@@ -22,8 +21,11 @@ struct YamlNode {
   Kind kind = Kind::none;
   int line = 0;
   std::string text;
-  std::vector<YamlNode> items;                         // of a list
-  std::vector<std::pair<YamlNode, YamlNode>> entries;  // of a map, in the order written
+  std::vector<YamlNode> items;  // of a list or a map, in the order written
+
+  // Of an item of a map.
+  std::string key;
+  int key_line = 0;
 };
 
 // One document. Keys are text and unique in their map. Errors are one line, with its number.

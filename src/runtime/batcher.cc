@@ -1,90 +1,113 @@
 #include "runtime/batcher.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace baton::runtime {
 namespace {
 
-Result<Reply> only_reply(Result<std::vector<Reply>> replies) {
-  if (!replies) return replies.error();
-  return std::move(replies->at(0));
+bool only_ends_something(const Request& request) {
+  switch (request.verb) {
+    case Verb::release: return request.change.empty();
+    case Verb::cancel: return request.tombstone <= Millis(0);
+    case Verb::get: return true;
+    default: return false;
+  }
 }
 
 }  // namespace
 
 Result<Reply> Batcher::submit(const Request& request, Deadline deadline) {
-  if (direct_) return only_reply(store_.apply({&request, 1}, deadline));
-  const auto call = std::make_shared<Call>();
-  call->request = &request;
-  call->deadline = deadline;
-  bool lead_now = false;
+  if (direct_) return send_alone(request, deadline);
+  Lane& lane = lanes_[only_ends_something(request) ? 1 : 0];
+  std::shared_ptr<Batch> batch;
+  std::size_t place = 0;
   {
-    const std::lock_guard lock(mutex_);
-    if (waiting_.empty() && in_flight_ < parallel_) {
-      ++in_flight_;
-      lead_now = true;
-    } else {
-      waiting_.push_back(call);
+    std::unique_lock lock(mutex_);
+    if (lane.gathering.empty() && has_room(lane)) {
+      take_off(lane);
+      lock.unlock();
+      auto reply = send_alone(request, deadline);
+      landed(lane);
+      return reply;
     }
+    if (lane.gathering.empty() || lane.gathering.back()->requests.size() == kMaxBatch) {
+      lane.gathering.push_back(std::make_shared<Batch>());
+    }
+    batch = lane.gathering.back();
+    place = batch->requests.size();
+    batch->requests.push_back(&request);
+    batch->deadline = std::max(batch->deadline, deadline);
+    if (place == 0) return lead(lane, *batch, std::move(lock));
   }
-  if (lead_now) {
-    Result<Reply> reply = only_reply(store_.apply({&request, 1}, deadline));
-    pass_the_lead();
-    return reply;
-  }
-  call->state.wait(gathering);
-  if (call->state.load() == leading) lead();
-  return std::move(*call->result);
+  return follow(*batch, place);
 }
 
-// The caller is at the front of the queue and has been told to send it.
-void Batcher::lead() {
-  const Batch batch = take_batch();
-  send(batch);
-  pass_the_lead();
+Result<Reply> Batcher::send_alone(const Request& request, Deadline deadline) {
+  auto replies = store_.apply({&request, 1}, deadline);
+  if (!replies) return replies.error();
+  return std::move(replies->at(0));
 }
 
-Batcher::Batch Batcher::take_batch() {
-  const std::lock_guard lock(mutex_);
-  const auto size = static_cast<std::ptrdiff_t>(std::min(waiting_.size(), kMaxBatch));
-  Batch batch(waiting_.begin(), waiting_.begin() + size);
-  waiting_.erase(waiting_.begin(), waiting_.begin() + size);
-  return batch;
-}
-
-void Batcher::send(const Batch& batch) {
+Result<Reply> Batcher::lead(Lane& lane, Batch& batch, std::unique_lock<std::mutex> lock) {
+  batch.go.wait(lock, [&] { return batch.may_go; });
+  std::erase_if(lane.gathering, [&](const auto& other) { return other.get() == &batch; });
+  lock.unlock();
   std::vector<Request> requests;
-  requests.reserve(batch.size());
-  Deadline deadline = batch.front()->deadline;
-  for (const auto& call : batch) {
-    requests.push_back(*call->request);
-    deadline = std::max(deadline, call->deadline);
+  requests.reserve(batch.requests.size());
+  for (const Request* request : batch.requests) requests.push_back(*request);
+  auto replies = store_.apply(requests, batch.deadline);
+  {
+    const std::lock_guard answering(batch.mutex);
+    batch.replies.emplace(std::move(replies));
   }
-  Result<std::vector<Reply>> replies = store_.apply(requests, deadline);
-  for (std::size_t i = 0; i < batch.size(); ++i) {
-    Call& call = *batch[i];
-    if (replies) {
-      call.result.emplace(std::move((*replies)[i]));
-    } else {
-      call.result.emplace(replies.error());
-    }
-    // The leader itself is not waiting.
-    if (i == 0) continue;
-    call.state.store(done);
-    call.state.notify_one();
-  }
+  batch.answered.notify_all();
+  landed(lane);
+  return reply_in(batch, 0);
 }
 
-void Batcher::pass_the_lead() {
-  const std::lock_guard lock(mutex_);
-  // Whoever is told to lead stays in the queue until it takes its batch, so that it is first in it;
-  // one that was told already must not be told again.
-  if (!waiting_.empty() && waiting_.front()->state.load() == gathering) {
-    waiting_.front()->state.store(leading);
-    waiting_.front()->state.notify_one();
-    return;
+Result<Reply> Batcher::follow(Batch& batch, std::size_t place) {
+  {
+    std::unique_lock lock(batch.mutex);
+    batch.answered.wait(lock, [&] { return batch.replies.has_value(); });
   }
+  return reply_in(batch, place);
+}
+
+// Every place is one caller's alone, so no lock is needed any more.
+Result<Reply> Batcher::reply_in(Batch& batch, std::size_t place) {
+  if (!*batch.replies) return batch.replies->error();
+  return std::move((**batch.replies)[place]);
+}
+
+// No lane takes all: commits on one disk go one after the other anyway.
+bool Batcher::has_room(const Lane& lane) const {
+  return in_flight_ < parallel_ && lane.in_flight < std::max<std::size_t>(1, parallel_ - 1);
+}
+
+void Batcher::take_off(Lane& lane) {
+  ++in_flight_;
+  ++lane.in_flight;
+}
+
+// A batch that may go stays where it is until its leader takes it away, and gathers on; it must not
+// be told twice.
+void Batcher::let_next_go(Lane& lane) {
+  const auto next = std::find_if(lane.gathering.begin(), lane.gathering.end(),
+                                 [](const auto& batch) { return !batch->may_go; });
+  if (next == lane.gathering.end() || !has_room(lane)) return;
+  take_off(lane);
+  (*next)->may_go = true;
+  (*next)->go.notify_one();
+}
+
+void Batcher::landed(Lane& lane) {
+  const std::lock_guard lock(mutex_);
   --in_flight_;
+  --lane.in_flight;
+  Lane& other = lanes_[&lane == &lanes_[0] ? 1 : 0];
+  let_next_go(other);  // first, so that neither lane keeps the other waiting
+  let_next_go(lane);
 }
 
 }  // namespace baton::runtime

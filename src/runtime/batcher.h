@@ -1,6 +1,7 @@
 #pragma once
 
-#include <atomic>
+#include <array>
+#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,9 @@ namespace baton::runtime {
 // Gathers the requests of many threads into few calls of the store, with no thread of its own:
 // a lone caller sends its request at once; while as many batches as are worth it are in flight, the
 // others gather, and one of them sends all that has gathered as soon as a batch comes back.
+//
+// Requests that only end something are not gathered with others: a store need not wait for its disk
+// to answer them, and shall not have to because of their company.
 class Batcher {
  public:
   Batcher(LockStore& store, const Capabilities& can)
@@ -25,27 +29,42 @@ class Batcher {
  private:
   static constexpr std::size_t kMaxBatch = 512;
 
-  enum State : int { gathering, leading, done };
-  struct Call {
-    const Request* request = nullptr;
-    Deadline deadline;
-    std::atomic<int> state{gathering};
-    std::optional<Result<Reply>> result;
+  // Whoever comes first leads it; the others follow. They wait on condition variables and not on
+  // an atomic, because libstdc++'s gives up the processor four times before it sleeps, which with
+  // many callers costs more than all the rest; and all followers on one, to be woken by one call.
+  struct Batch {
+    std::vector<const Request*> requests;  // the callers', who wait meanwhile
+    Deadline deadline = Deadline::min();   // the latest of theirs
+    bool may_go = false;
+    std::condition_variable go;
+
+    std::mutex mutex;  // guards what follows
+    std::optional<Result<std::vector<Reply>>> replies;
+    std::condition_variable answered;
   };
 
-  // Shared, because a caller may be gone before the one that woke it is done with waking.
-  using Batch = std::vector<std::shared_ptr<Call>>;
+  struct Lane {
+    std::deque<std::shared_ptr<Batch>> gathering;  // all but the last are full
+    std::size_t in_flight = 0;
+  };
 
-  void lead();
-  Batch take_batch();
-  void send(const Batch& batch);
-  void pass_the_lead();
+  Result<Reply> send_alone(const Request& request, Deadline deadline);
+  Result<Reply> lead(Lane& lane, Batch& batch, std::unique_lock<std::mutex> lock);
+  static Result<Reply> follow(Batch& batch, std::size_t place);
+  static Result<Reply> reply_in(Batch& batch, std::size_t place);
+
+  // Under the mutex.
+  [[nodiscard]] bool has_room(const Lane& lane) const;
+  void take_off(Lane& lane);
+  void let_next_go(Lane& lane);
+
+  void landed(Lane& lane);
 
   LockStore& store_;
   const bool direct_;
   const std::size_t parallel_;
   std::mutex mutex_;
-  std::deque<std::shared_ptr<Call>> waiting_;
+  std::array<Lane, 2> lanes_;  // endings in the second
   std::size_t in_flight_ = 0;
 };
 

@@ -182,7 +182,7 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
     // Until then the request may still take effect; after it, repeating or undoing it is safe.
     const Instant settled = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
     if (waits && error.retryable && settled < deadline) {
-      return wait(set, *request, deadline, settled, false, options.stop);
+      return wait(set, *request, deadline, settled, error, options.stop);
     }
     if (error.in_doubt) {
       Request cancel = undoing(*request);
@@ -193,8 +193,10 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
   }
   if (reply->outcome == Outcome::granted) return lease(set, *request, std::move(*reply), sent);
   if (reply->outcome != Outcome::queued) return error_of(*reply, *request);
+  Error busy = error_of(*reply, *request);
+  busy.code = Code::timed_out;
   const Instant again = clock_->now() + runtime::ask_pause(*reply, *request);
-  return wait(set, *request, deadline, again, true, options.stop);
+  return wait(set, *request, deadline, again, std::move(busy), options.stop);
 }
 
 namespace {
@@ -211,18 +213,20 @@ struct Meeting {
 }  // namespace
 
 Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Request& request,
-                                     Instant deadline, Instant from, bool queued,
+                                     Instant deadline, Instant from, Error so_far,
                                      const std::stop_token& stop) {
   if (hub_.size() >= max_waiting_) return too_many();
   const auto meeting = std::make_shared<Meeting>();
-  hub_.wait(request, deadline, from, queued, {}, [this, meeting, request](Result<Won> result) {
-    const std::lock_guard lock(meeting->mutex);
-    if (meeting->left && result) {
-      hub_.undo(undoing(request), clock_->now(), clock_->now() + request.ttl);
-    }
-    meeting->result.emplace(std::move(result));
-    meeting->signal.notify_all();
-  });
+  const bool queued = so_far.code == Code::timed_out;
+  hub_.wait(request, deadline, from, queued, {}, std::move(so_far),
+            [this, meeting, request](Result<Won> result) {
+              const std::lock_guard lock(meeting->mutex);
+              if (meeting->left && result) {
+                hub_.undo(undoing(request), clock_->now(), clock_->now() + request.ttl);
+              }
+              meeting->result.emplace(std::move(result));
+              meeting->signal.notify_all();
+            });
   const std::stop_callback on_stop(stop, [meeting] {
     const std::lock_guard lock(meeting->mutex);
     meeting->stopped = true;
@@ -259,7 +263,9 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
   // A try has no time to wait, but the store may take its time to answer.
   const Instant deadline =
       now + (options.wait > Millis(0) ? options.wait : can_.apply_limit + Millis(500));
-  hub_.wait(std::move(*request), deadline, now, false, options.stop,
+  Error unanswered{
+      .code = Code::timed_out, .message = "the store did not answer in time", .retryable = true};
+  hub_.wait(std::move(*request), deadline, now, false, options.stop, std::move(unanswered),
             [self = weak_from_this(), set = std::move(set), asked,
              then = std::move(then)](Result<Won> result) {
               const auto core = self.lock();

@@ -8,6 +8,11 @@
 namespace baton::runtime {
 namespace {
 
+// The threads look around this often even if nothing is kept. So a lease that is not due before
+// then need not wake them, which matters if it is gone again before they have woken up: the next
+// one would wake them again, and so on.
+constexpr Millis kLookEvery{1000};
+
 Millis retry_pause(Millis ttl) { return std::clamp(ttl / 20, Millis(50), Millis(1000)); }
 
 }  // namespace
@@ -147,8 +152,9 @@ void Keeper::renew_loop(const std::stop_token& stop) {
     {
       std::unique_lock lock(mutex_);
       Instant next;
-      leases = due(clock_.now(), next);
-      renew_at_ = next;
+      const Instant now = clock_.now();
+      leases = due(now, next);
+      renew_at_ = std::min(next, now + kLookEvery);
       if (leases.empty()) {
         if (!stop.stop_requested()) clock_.wait(lock, renew_signal_, renew_at_);
         continue;
@@ -193,8 +199,9 @@ void Keeper::watch_loop(const std::stop_token& stop) {
     {
       std::unique_lock lock(mutex_);
       Instant next;
-      leases = over(clock_.now(), next);
-      watch_at_ = next;
+      const Instant now = clock_.now();
+      leases = over(now, next);
+      watch_at_ = std::min(next, now + kLookEvery);
       if (leases.empty()) {
         if (!stop.stop_requested()) clock_.wait(lock, watch_signal_, watch_at_);
         continue;

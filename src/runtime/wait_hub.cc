@@ -92,7 +92,7 @@ std::size_t WaitHub::size() const {
 }
 
 void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued,
-                   std::stop_token stop, Then then) {
+                   std::stop_token stop, Error so_far, Then then) {
   const std::lock_guard lock(mutex_);
   const GrantId grant = acquire.grant;
   Waiting entry;
@@ -102,7 +102,7 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
   entry.then = std::move(then);
   entry.queued = queued;
   entry.ask_at = early_.erase(grant) > 0 ? Instant::min() : from;
-  entry.last = {.code = Code::timed_out, .message = "the wait ended", .retryable = true};
+  entry.last = std::move(so_far);
   if (stop.stop_possible()) {
     // Runs on the thread that stops, perhaps right here under our mutex: so it takes no lock. A
     // notification that falls between the check and the wait costs the hub's next look.
@@ -218,6 +218,7 @@ Instant WaitHub::gather(Instant now, std::vector<Request>& batch, std::vector<Un
     undoing.push_back(std::move(*it));
     it = undo_.erase(it);
   }
+  const bool together = somebody_asks(now);
   for (auto it = waiting_.begin(); it != waiting_.end();) {
     Waiting& waiting = it->second;
     const bool stopped = waiting.stop.stop_requested();
@@ -228,7 +229,8 @@ Instant WaitHub::gather(Instant now, std::vector<Request>& batch, std::vector<Un
       it = waiting_.erase(it);
       continue;
     }
-    if (waiting.ask_at <= now && batch.size() < kMaxBatch) {
+    const bool asks = waiting.ask_at <= now || (together && waiting.along_at <= now);
+    if (asks && batch.size() < kMaxBatch) {
       batch.push_back(next_request(waiting, now));
     } else {
       next = std::min({next, std::max(waiting.ask_at, now), waiting.deadline});
@@ -240,8 +242,17 @@ Instant WaitHub::gather(Instant now, std::vector<Request>& batch, std::vector<Un
   return next;
 }
 
+// Whether the time has come for one that waits in the store's queue and was not woken.
+bool WaitHub::somebody_asks(Instant now) const {
+  return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
+    const Waiting& waiting = entry.second;
+    return waiting.queued && waiting.ask_at <= now && waiting.ask_at != Instant::min();
+  });
+}
+
 Request WaitHub::next_request(Waiting& waiting, Instant now) const {
   waiting.in_flight = true;
+  waiting.along_at = Instant::max();
   if (!waiting.queued) return waiting.acquire;
   Request claim;
   claim.verb = Verb::claim;
@@ -309,6 +320,7 @@ void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
       waiting.queued = true;
       waiting.last = busy_error(Code::timed_out, reply, waiting.acquire);
       waiting.ask_at = now + jitter(ask_pause(reply, waiting.acquire));
+      waiting.along_at = now + ask_pause(reply, waiting.acquire) * 3 / 4;
       if (early_.erase(waiting.acquire.grant) > 0) waiting.ask_at = Instant::min();
       return;
     case Outcome::lost:

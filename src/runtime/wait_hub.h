@@ -27,8 +27,9 @@ struct Won {
 // Everybody of this client who waits for a lock, on one thread.
 //
 // Each waiter has a ticket in the store's queue. The hub asks for a waiter's turn when it is woken,
-// and for all of them at least every second, so that a lost wake-up or a dead holder costs a second
-// and never the lock. It also undoes, in the background, what an unreachable store left in doubt.
+// and for all of them at least every second, in one batch, so that a lost wake-up or a dead holder
+// costs a second and never the lock. It also undoes, in the background, what an unreachable store
+// left in doubt.
 class WaitHub final : public WakeSink {
  public:
   using Then = std::function<void(Result<Won>)>;
@@ -39,10 +40,11 @@ class WaitHub final : public WakeSink {
   ~WaitHub() override;
 
   // `acquire` has ticket set. With `queued`, it already stands in the store's queue. `from` is when
-  // to ask first. `then` is called exactly once, on the hub's thread, by the deadline or when the
-  // call to the store that was under way at the deadline comes back.
+  // to ask first, `so_far` what to say if nothing changes until the deadline. `then` is called
+  // exactly once, on the hub's thread, by the deadline or when the call to the store that was under
+  // way at the deadline comes back.
   void wait(Request acquire, Deadline deadline, Instant from, bool queued, std::stop_token stop,
-            Then then);
+            Error so_far, Then then);
 
   // The caller does not wait any more. If it was granted meanwhile, that is undone.
   void abandon(GrantId grant);
@@ -70,6 +72,7 @@ class WaitHub final : public WakeSink {
     std::unique_ptr<std::stop_callback<std::function<void()>>> on_stop;
     bool in_flight = false;
     Instant ask_at;
+    Instant along_at = Instant::max();  // from then on it asks along with any other
     Instant refresh_at;
     core::Backoff backoff{Millis(50), Millis(1000)};
     Error last;  // why it does not have the lock yet
@@ -86,6 +89,7 @@ class WaitHub final : public WakeSink {
   void close();
   Instant gather(Instant now, std::vector<Request>& batch, std::vector<Undo>& undoing,
                  Finished& finished);
+  [[nodiscard]] bool somebody_asks(Instant now) const;
   Request next_request(Waiting& waiting, Instant now) const;
   void send(const std::vector<Request>& batch, std::vector<Undo>& undoing, Finished& finished);
   void settle(Waiting& waiting, Reply& reply, Instant sent, Instant now, Finished& finished);

@@ -86,7 +86,9 @@ TEST(PostgresOpen, a_url_that_cannot_be_read_is_refused_without_showing_its_pass
       "mysql://me:hush-hush@localhost/x",
       "postgres://me:hush-hush@localhost/x?nonsense=hush-hush",
       "postgres://me:hush-hush@localhost/x?baton_nonsense=1",
-      "postgres://me:hush-hush@localhost/x?baton_apply_timeout=hush-hush"};
+      "postgres://me:hush-hush@localhost/x?baton_apply_timeout=hush-hush",
+      "postgres://me:hush@hush-hush@localhost/x",
+      "postgres://me:hush/hush-hush@localhost/x"};
   for (const auto& url : bad) {
     const Error error = error_of_opening(url);
     EXPECT_EQ(error.code, Code::bad_url) << url;

@@ -76,6 +76,15 @@ TEST_F(PolicyApply, a_client_with_another_version_is_denied) {
   EXPECT_EQ(acquire("DEFAULT:audit", 0).outcome, Outcome::denied);
 }
 
+TEST_F(PolicyApply, new_rules_leave_running_clients_alone) {
+  ASSERT_TRUE(apply("subjects: {audit: {modes: [exclusive]}}"));
+  const auto applied = apply("subjects: {audit: {modes: [shared]}}");
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_EQ(applied->version, 1);
+  EXPECT_EQ(stored().subjects.at("audit").rules.modes, std::vector{kShared});
+  EXPECT_EQ(acquire("DEFAULT:audit", 1).outcome, Outcome::granted);
+}
+
 TEST_F(PolicyApply, the_same_again_changes_nothing) {
   ASSERT_TRUE(apply("subjects: {job: {scope: predicate}}"));
   const auto again = apply("subjects: {job: {scope: predicate}}");

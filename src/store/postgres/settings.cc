@@ -6,6 +6,8 @@
 
 #include <libpq-fe.h>
 
+#include "store/postgres/url.h"
+
 namespace baton::store::postgres {
 namespace {
 
@@ -80,9 +82,7 @@ std::string location_of(const Settings& settings) {
 }  // namespace
 
 Result<Settings> parse_settings(std::string_view url) {
-  if (!url.starts_with("postgres://") && !url.starts_with("postgresql://")) {
-    return bad_url("a PostgreSQL store URL starts with postgres:// or postgresql://");
-  }
+  if (auto ok = check_url(url); !ok) return ok.error();
   Settings settings;
   auto plain = without_own_options(url, settings);
   if (!plain) return plain.error();

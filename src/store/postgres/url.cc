@@ -1,11 +1,8 @@
-#include "cli/url.h"
+#include "store/postgres/url.h"
 
 #include <algorithm>
-#include <string>
 
-#include "baton/locks.h"
-
-namespace baton::cli {
+namespace baton::store::postgres {
 namespace {
 
 bool is_number(std::string_view text) {
@@ -46,7 +43,10 @@ bool is_well_formed(std::string_view url) {
 }  // namespace
 
 Result<void> check_url(std::string_view url) {
-  if (!url.starts_with("postgres://") && !url.starts_with("postgresql://")) return {};
+  if (!url.starts_with("postgres://") && !url.starts_with("postgresql://")) {
+    return Error{.code = Code::bad_url,
+                 .message = "a PostgreSQL URL starts with postgres:// or postgresql://"};
+  }
   if (is_well_formed(url)) return {};
   return Error{.code = Code::bad_url,
                .message =
@@ -55,4 +55,4 @@ Result<void> check_url(std::string_view url) {
                    "'/' and %25 for '%' in a password"};
 }
 
-}  // namespace baton::cli
+}  // namespace baton::store::postgres

@@ -1,0 +1,55 @@
+#include "harness/slices.h"
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "harness/machine.h"
+
+namespace baton::bench {
+
+Slice run_slice(const std::vector<Step>& steps, std::chrono::milliseconds time) {
+  std::atomic<bool> over{false};
+  std::atomic<std::uint64_t> done{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const double cpu = process_cpu_seconds();
+  const auto start = std::chrono::steady_clock::now();
+  {
+    std::vector<std::jthread> threads;
+    for (const Step& step : steps) {
+      threads.emplace_back([&] {
+        std::uint64_t count = 0;
+        try {
+          for (; !over.load(std::memory_order_relaxed); ++count) step();
+        } catch (...) {
+          const std::lock_guard lock(mutex);
+          failure = std::current_exception();
+        }
+        done += count;
+      });
+    }
+    std::this_thread::sleep_for(time);
+    over = true;
+  }
+  if (failure) std::rethrow_exception(failure);
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  return {.steps = done, .wall = wall.count(), .cpu = process_cpu_seconds() - cpu};
+}
+
+Pairs take_turns(int slices, const std::function<double()>& ours,
+                 const std::function<double()>& floor) {
+  (void)ours();
+  (void)floor();
+  Pairs pairs;
+  for (int i = 0; i < slices; ++i) {
+    pairs.ours.push_back(ours());
+    pairs.floor.push_back(floor());
+    std::fprintf(stderr, "  %.4g against %.4g\n", pairs.ours.back(), pairs.floor.back());
+  }
+  return pairs;
+}
+
+}  // namespace baton::bench

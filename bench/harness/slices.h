@@ -1,0 +1,36 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace baton::bench {
+
+// One unit of work, done again and again by one thread.
+using Step = std::function<void()>;
+
+struct Slice {
+  std::uint64_t steps = 0;
+  double wall = 0;  // seconds
+  double cpu = 0;   // seconds of this process
+
+  [[nodiscard]] double per_second() const { return static_cast<double>(steps) / wall; }
+  [[nodiscard]] double per_cpu_second() const { return static_cast<double>(steps) / cpu; }
+};
+
+// Repeats every step on a thread of its own for this long. Throws what a step throws.
+[[nodiscard]] Slice run_slice(const std::vector<Step>& steps, std::chrono::milliseconds time);
+
+// Figures of ours and of its floor, taken in turns, so that what else the machine does meets both.
+struct Pairs {
+  std::vector<double> ours;
+  std::vector<double> floor;
+};
+
+// One unmeasured turn each first: connections, caches, first plans. Tells every turn on standard
+// error.
+[[nodiscard]] Pairs take_turns(int slices, const std::function<double()>& ours,
+                               const std::function<double()>& floor);
+
+}  // namespace baton::bench

@@ -1,0 +1,112 @@
+// Acquire and release, again and again: how many pairs a second.
+
+#include <thread>
+
+#include "harness/slices.h"
+#include "harness/statistics.h"
+#include "locks/callers.h"
+#include "locks/postgres_floor.h"
+#include "locks/rows.h"
+#include "locks/session.h"
+#include "locks/sqlite_floor.h"
+
+namespace baton::bench {
+namespace {
+
+constexpr int kNamesOfOne = 1000;
+constexpr int kNamesOfMany = 16;
+
+Figure compared(const Pairs& pairs, std::string row, std::string what, double target) {
+  const auto all = ratios(pairs.ours, pairs.floor);
+  return {.row = std::move(row),
+          .what = std::move(what),
+          .unit = "pairs/s",
+          .ours = median(pairs.ours),
+          .floor = median(pairs.floor),
+          .score = median(all),
+          .bound = Bound::at_least,
+          .target = target,
+          .details = {{"lowest_ratio", percentile(all, 0)}, {"highest_ratio", percentile(all, 1)}}};
+}
+
+Pairs compare(Lab& lab, const std::vector<Step>& ours, const std::vector<Step>& floor) {
+  const auto rate = [&](const std::vector<Step>& steps) {
+    return [&] { return run_slice(steps, lab.options().slice).per_second(); };
+  };
+  return take_turns(lab.options().slices, rate(ours), rate(floor));
+}
+
+}  // namespace
+
+std::vector<Figure> postgres_one_caller(Lab& lab) {
+  const std::string url = lab.new_database("one_caller");
+  create_postgres_floor(url);
+  const auto ours = callers(open_or_throw(url), 1, kNamesOfOne);
+  const auto floor = postgres_floor(url, 1, kNamesOfOne);
+  return {compared(compare(lab, ours, floor), "postgres-1",
+                   "PostgreSQL, 1 caller, against 1 raw session", 0.85)};
+}
+
+std::vector<Figure> postgres_many_callers(Lab& lab) {
+  const std::string url = lab.new_database("many_callers");
+  create_postgres_floor(url);
+  const auto ours = callers(open_or_throw(url), 64, kNamesOfMany);
+  const auto floor = postgres_floor(url, 16, kNamesOfMany);
+  Figure rate = compared(compare(lab, ours, floor), "postgres-64",
+                         "PostgreSQL, 64 callers, against 16 raw sessions", 4);
+  Figure connections{.row = "postgres-64",
+                     .what = "PostgreSQL, 64 callers: connections",
+                     .unit = "",
+                     .bound = Bound::at_most,
+                     .target = 4};
+  // Connections stay once they are open, so what is there after the slices is the most there was.
+  connections.ours = connections.score = Session(lab.admin_url())
+                                             .number(
+                                                 "SELECT count(*) FROM pg_stat_activity WHERE "
+                                                 "application_name = 'baton' AND datname = "
+                                                 "'many_callers'");
+  return {std::move(rate), std::move(connections)};
+}
+
+std::vector<Figure> sqlite_one_caller(Lab& lab) {
+  const auto locks = open_or_throw("sqlite:" + (lab.directory() / "one.db").string());
+  const std::vector<Step> floor{
+      sqlite_floor((lab.directory() / "one_floor.db").string(), kNamesOfOne)};
+  return {compared(compare(lab, callers(locks, 1, kNamesOfOne), floor), "sqlite-1",
+                   "SQLite, 1 caller, against a raw loop", 0.7)};
+}
+
+std::vector<Figure> sqlite_many_callers(Lab& lab) {
+  const auto locks = open_or_throw("sqlite:" + (lab.directory() / "many.db").string());
+  const std::vector<Step> floor{
+      sqlite_floor((lab.directory() / "many_floor.db").string(), kNamesOfOne)};
+  return {compared(compare(lab, callers(locks, 16, kNamesOfMany), floor), "sqlite-16",
+                   "SQLite, 16 callers, against a raw loop", 3)};
+}
+
+std::vector<Figure> memory_callers(Lab& lab) {
+  std::vector<Figure> figures;
+  for (const int count : {1, 2}) {
+    const auto steps = callers(open_or_throw("memory:"), count, kNamesOfMany);
+    (void)run_slice(steps, lab.options().slice / 4);
+    std::vector<double> by_cpu;
+    std::vector<double> by_wall;
+    for (int i = 0; i < lab.options().slices; ++i) {
+      const Slice slice = run_slice(steps, lab.options().slice);
+      by_cpu.push_back(slice.per_cpu_second());
+      by_wall.push_back(slice.per_second());
+    }
+    figures.push_back({.row = "memory",
+                       .what = "memory, callers: " + std::to_string(count) + " (wall " +
+                               std::to_string(static_cast<int>(median(by_wall) / 1000)) + "k/s)",
+                       .unit = "pairs/CPU s",
+                       .ours = median(by_cpu),
+                       .score = median(by_cpu),
+                       .bound = Bound::at_least,
+                       .target = 300'000,
+                       .details = {{"per_wall_second", median(by_wall)}}});
+  }
+  return figures;
+}
+
+}  // namespace baton::bench

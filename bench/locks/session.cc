@@ -1,0 +1,51 @@
+#include "locks/session.h"
+
+#include <poll.h>
+
+#include <stdexcept>
+
+namespace baton::bench {
+
+Session::Session(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
+  if (PQstatus(connection_) == CONNECTION_OK) return;
+  const std::string why = PQerrorMessage(connection_);
+  PQfinish(connection_);
+  throw std::runtime_error(why);
+}
+
+std::string Session::take(PGresult* result) {
+  const auto status = PQresultStatus(result);
+  if (status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK) {
+    PQclear(result);
+    throw std::runtime_error(PQerrorMessage(connection_));
+  }
+  std::string value;
+  if (PQntuples(result) > 0) value = PQgetvalue(result, 0, 0);
+  PQclear(result);
+  return value;
+}
+
+std::string Session::ask(const std::string& sql) { return take(PQexec(connection_, sql.c_str())); }
+
+void Session::prepare(const char* name, const char* sql) {
+  take(PQprepare(connection_, name, sql, 0, nullptr));
+}
+
+std::string Session::run(const char* name, const std::vector<const char*>& params) {
+  return take(PQexecPrepared(connection_, name, static_cast<int>(params.size()), params.data(),
+                             nullptr, nullptr, 0));
+}
+
+void Session::await_notification() {
+  for (;;) {
+    if (PQconsumeInput(connection_) == 0) throw std::runtime_error(PQerrorMessage(connection_));
+    if (PGnotify* notification = PQnotifies(connection_)) {
+      PQfreemem(notification);
+      return;
+    }
+    pollfd waiting{PQsocket(connection_), POLLIN, 0};
+    poll(&waiting, 1, -1);
+  }
+}
+
+}  // namespace baton::bench

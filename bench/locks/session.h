@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <libpq-fe.h>
+
+namespace baton::bench {
+
+// A bare libpq session, for the floors and for looking at the server. Every failure is an
+// exception. For one thread.
+class Session {
+ public:
+  explicit Session(const std::string& url);
+  ~Session() { PQfinish(connection_); }
+  Session(Session&& other) noexcept : connection_(other.connection_) {
+    other.connection_ = nullptr;
+  }
+  Session& operator=(Session&&) = delete;
+
+  // Runs a script; gives the first column of the first row of its last statement, or nothing.
+  std::string ask(const std::string& sql);
+  double number(const std::string& sql) { return std::stod(ask(sql)); }
+
+  void prepare(const char* name, const char* sql);
+
+  // Runs a prepared statement; gives the first column of its first row, or nothing.
+  std::string run(const char* name, const std::vector<const char*>& params);
+
+  // Blocks until a notification comes.
+  void await_notification();
+
+ private:
+  std::string take(PGresult* result);
+  PGconn* connection_;
+};
+
+}  // namespace baton::bench
