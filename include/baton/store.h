@@ -91,9 +91,10 @@ struct Request {
 };
 
 enum class Outcome : std::uint8_t {
-  granted,     // acquire, claim, renew, convert: held for ttl from when the request was sent
-  queued,      // acquire, claim, convert: has a ticket; ask again when woken or after retry_after
-  busy,        // acquire, convert without a ticket
+  granted,  // acquire, claim, renew, convert: held for ttl from when the request was sent
+  queued,   // acquire, claim, convert: has a ticket; ask again when woken or after retry_after
+  busy,     // acquire, convert without a ticket. Any verb: somebody keeps the store from touching
+            // this name for the moment; nothing has happened, ask again
   superseded,  // acquire, claim
   denied,      // schema version differs; nobody of that owner waits; see message
   deadlock,    // convert

@@ -182,7 +182,7 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
     // Until then the request may still take effect; after it, repeating or undoing it is safe.
     const Instant settled = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
     if (waits && error.retryable && settled < deadline) {
-      return wait(set, *request, deadline, settled, error, options.stop);
+      return wait(set, *request, deadline, settled, error, false, options.stop);
     }
     if (error.in_doubt) {
       Request cancel = undoing(*request);
@@ -192,11 +192,12 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
     return error;
   }
   if (reply->outcome == Outcome::granted) return lease(set, *request, std::move(*reply), sent);
-  if (reply->outcome != Outcome::queued) return error_of(*reply, *request);
+  const bool kept_out = reply->outcome == Outcome::busy && waits;
+  if (reply->outcome != Outcome::queued && !kept_out) return error_of(*reply, *request);
   Error busy = error_of(*reply, *request);
   busy.code = Code::timed_out;
   const Instant again = clock_->now() + runtime::ask_pause(*reply, *request);
-  return wait(set, *request, deadline, again, std::move(busy), options.stop);
+  return wait(set, *request, deadline, again, std::move(busy), !kept_out, options.stop);
 }
 
 namespace {
@@ -213,11 +214,10 @@ struct Meeting {
 }  // namespace
 
 Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Request& request,
-                                     Instant deadline, Instant from, Error so_far,
+                                     Instant deadline, Instant from, Error so_far, bool queued,
                                      const std::stop_token& stop) {
   if (hub_.size() >= max_waiting_) return too_many();
   const auto meeting = std::make_shared<Meeting>();
-  const bool queued = so_far.code == Code::timed_out;
   hub_.wait(request, deadline, from, queued, {}, std::move(so_far),
             [this, meeting, request](Result<Won> result) {
               const std::lock_guard lock(meeting->mutex);

@@ -40,9 +40,9 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   Result<Request> prepare(const std::vector<LockName>& set, const AcquireOptions& options);
   Result<Lease> lease(const std::vector<LockName>& set, const Request& request, Reply reply,
                       Instant sent);
-  // `so_far` is why it does not have the lock yet: timed_out if it stands in the queue.
+  // `so_far` is why it does not have the lock yet; `queued`, whether it stands in the queue.
   Result<Lease> wait(const std::vector<LockName>& set, const Request& request, Instant deadline,
-                     Instant from, Error so_far, const std::stop_token& stop);
+                     Instant from, Error so_far, bool queued, const std::stop_token& stop);
 
   const std::shared_ptr<LockStore> store_;
   Clock* const clock_;

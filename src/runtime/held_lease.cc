@@ -121,7 +121,7 @@ Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
   const auto reply = client_.submit(renew, timeout);
   if (!reply) return reply.error();
   if (reply->outcome != Outcome::granted) {
-    end(reply->message);
+    if (reply->outcome == Outcome::lost) end(reply->message);
     return error_of(*reply, renew);
   }
   client_.keeper().renewed(*this, sent);
@@ -209,6 +209,11 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
     // The heir has gone since we looked; the lease is over all the same, so the queue gets it.
     release.to.clear();
     reply = client_.submit(release, options.timeout);
+  }
+  if (reply && reply->outcome == Outcome::busy) {
+    reply = Error{.code = Code::unavailable,
+                  .message = "the store could not touch " + print_path(name()) + " just now",
+                  .retryable = true};
   }
   if (!reply) {
     client_.hub().undo(std::move(release), client_.clock().now(), over_by(trusted_until(), ttl_));

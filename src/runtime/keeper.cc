@@ -180,6 +180,8 @@ void Keeper::renew(const std::vector<std::shared_ptr<HeldLease>>& leases) {
     const Reply& reply = (*replies)[i];
     if (reply.outcome == Outcome::granted) {
       renewed(*leases[i], sent);
+    } else if (reply.outcome == Outcome::busy) {
+      retry_later({leases[i]});
     } else {
       leases[i]->end(reply.message.empty() ? std::string(to_string(reply.outcome)) : reply.message);
       drop(*leases[i]);

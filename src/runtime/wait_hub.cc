@@ -284,14 +284,13 @@ void WaitHub::send(const std::vector<Request>& batch, std::vector<Undo>& undoing
   const std::lock_guard lock(mutex_);
   const Instant now = clock_.now();
   if (!replies) {
-    for (Undo& undo : undoing) {
-      if (undo.until <= now) continue;
-      undo.at = now + undo.backoff.next(random_());
-      undo_.push_back(std::move(undo));
-    }
+    for (Undo& undo : undoing) put_off(std::move(undo), now);
     const std::vector<Request> asked(batch.begin() + static_cast<std::ptrdiff_t>(undoing.size()),
                                      batch.end());
     return failed(asked, replies.error(), sent);
+  }
+  for (std::size_t i = 0; i < undoing.size(); ++i) {
+    if ((*replies)[i].outcome == Outcome::busy) put_off(std::move(undoing[i]), now);
   }
   for (std::size_t i = undoing.size(); i < batch.size(); ++i) {
     const auto it = waiting_.find(batch[i].grant);
@@ -300,6 +299,12 @@ void WaitHub::send(const std::vector<Request>& batch, std::vector<Undo>& undoing
     settle(it->second, (*replies)[i], sent, now, finished);
     if (!it->second.then) waiting_.erase(it);
   }
+}
+
+void WaitHub::put_off(Undo undo, Instant now) {
+  if (undo.until <= now) return;
+  undo.at = now + undo.backoff.next(random_());
+  undo_.push_back(std::move(undo));
 }
 
 // Takes in one reply. A waiter that is through has no `then` any more.
@@ -323,17 +328,24 @@ void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
       waiting.along_at = now + ask_pause(reply, waiting.acquire) * 3 / 4;
       if (early_.erase(waiting.acquire.grant) > 0) waiting.ask_at = Instant::min();
       return;
+    case Outcome::busy:
+      if (waiting.acquire.ticket > Millis(0)) {
+        waiting.last = busy_error(Code::timed_out, reply, waiting.acquire);
+        waiting.ask_at = now + jitter(ask_pause(reply, waiting.acquire));
+        return;
+      }
+      break;
     case Outcome::lost:
       // Its place went stale or passed on while this process was held up: queue again.
       waiting.queued = false;
       waiting.ask_at = now + jitter(kAskFloor);
       return;
-    default:
-      if (!waiting.abandoned) {
-        finished.emplace_back(std::move(waiting.then), error_of(reply, waiting.acquire));
-      }
-      waiting.then = nullptr;
+    default: break;
   }
+  if (!waiting.abandoned) {
+    finished.emplace_back(std::move(waiting.then), error_of(reply, waiting.acquire));
+  }
+  waiting.then = nullptr;
 }
 
 // No reply is known. What may have happened all the same is asked again only when it can no longer

@@ -94,6 +94,7 @@ class WaitHub final : public WakeSink {
   void send(const std::vector<Request>& batch, std::vector<Undo>& undoing, Finished& finished);
   void settle(Waiting& waiting, Reply& reply, Instant sent, Instant now, Finished& finished);
   void give_up(const Waiting& waiting, Instant from);
+  void put_off(Undo undo, Instant now);
   void failed(const std::vector<Request>& batch, const Error& error, Instant sent);
   Millis jitter(Millis time);
 

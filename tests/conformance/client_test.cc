@@ -221,6 +221,29 @@ TEST_P(Client, a_renewal_is_tried_again_until_the_store_is_back) {
   }
 }
 
+TEST_P(Client, names_that_the_store_cannot_touch_for_a_while_cost_nobody_anything) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto lease = a.locks.acquire(kName, {.ttl = 10s});
+  ASSERT_TRUE(lease);
+  a.line->set(Line::busy);
+  EXPECT_EQ(lease->set_note({.text = "later"}).error().code, Code::busy);
+  EXPECT_TRUE(lease->valid());
+  const auto calls = a.line->calls();
+  time->advance(4s);
+  ASSERT_TRUE(eventually([&] { return a.line->calls() > calls; })) << "no renewal was tried";
+  EXPECT_TRUE(lease->valid());
+  auto waiting = std::async(
+      std::launch::async, [&] { return a.locks.acquire(LockName{.subject = "other"}, kPatient); });
+  EXPECT_EQ(lease->release().error().code, Code::unavailable);
+  a.line->set(Line::good);
+  ASSERT_TRUE(arrives(waiting));
+  EXPECT_TRUE(waiting.get());
+  const auto before = time->now();
+  EXPECT_TRUE(eventually([&] { return b.locks.try_acquire(kName, kShort).has_value(); }));
+  EXPECT_LT(time->now() - before, 5s) << "only its TTL freed it";
+}
+
 TEST_P(Client, a_broken_lease_is_told_and_its_lock_is_free_after_it_lets_go) {
   auto a = replica("a");
   auto b = replica("b");

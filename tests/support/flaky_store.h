@@ -14,7 +14,8 @@ class FlakyStore final : public LockStore {
  public:
   explicit FlakyStore(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}
 
-  enum class Line { good, refuses, loses_replies };
+  // `busy`: the store is there, but cannot touch these names for the moment.
+  enum class Line { good, refuses, loses_replies, busy };
   void set(Line line) { line_ = line; }
   void drop_wakeups() { drop_wakeups_ = true; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
@@ -24,6 +25,11 @@ class FlakyStore final : public LockStore {
     const Line line = line_;
     if (line == Line::refuses) {
       return Error{.code = Code::unavailable, .message = "cut off", .retryable = true};
+    }
+    if (line == Line::busy) {
+      std::vector<Reply> replies(batch.size());
+      for (Reply& reply : replies) reply.outcome = Outcome::busy;
+      return replies;
     }
     auto replies = inner_->apply(batch, deadline);
     if (line == Line::loses_replies) {

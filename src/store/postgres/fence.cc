@@ -14,8 +14,10 @@ namespace {
 
 namespace postgres = store::postgres;
 
-// Installing is DDL: two at once would trip over each other.
-constexpr const char* kInstallLock = "SELECT pg_advisory_xact_lock(4702111234474983747);";
+// Installing is DDL: two at once would trip over each other. That it is there already is no news.
+constexpr const char* kInstallLock =
+    "SELECT set_config('client_min_messages', 'warning', true),"
+    " pg_advisory_xact_lock(4702111234474983747);";
 
 Error error_of(PGconn* connection, const PGresult* result) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
