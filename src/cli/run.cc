@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <thread>
 
 #include <fmt/core.h>
 
@@ -19,6 +20,9 @@
 
 namespace baton::cli {
 namespace {
+
+// Between SIGTSTP and SIGSTOP.
+constexpr Millis kTimeToTidyTheTerminal{50};
 
 struct Plan {
   NameArgument what;
@@ -131,9 +135,12 @@ class Supervisor {
     if (!from_terminal(signal)) child_.signal(number);
     if (number != SIGTSTP) return;
     // A stopped baton does not renew. The command is stopped as well, so nobody works under a lock
-    // that runs out; if it has when we are continued, the keeper notices and we end it.
+    // that runs out; if it has when we are continued, the keeper notices and we end it. SIGTSTP
+    // alone is not enough: a command may ignore it, and the kernel does for groups without a shell.
+    std::this_thread::sleep_for(kTimeToTidyTheTerminal);
+    child_.signal_all(SIGSTOP);
     raise(SIGSTOP);
-    if (lease_.valid()) child_.signal(SIGCONT);
+    if (lease_.valid()) child_.signal_all(SIGCONT);
   }
 
   Child& child_;
