@@ -48,7 +48,7 @@ class PostgresFactory final : public StoreFactory {
     return store::open_postgres_store({.url = url_, .now = [time] { return time->now(); }}, soon())
         .value();
   }
-  [[nodiscard]] int model_sequences() const override { return 300; }
+  [[nodiscard]] int model_sequences() const override { return 1'000; }
 
  private:
   std::string server_;
