@@ -59,9 +59,7 @@ Result<Claim> claim_of(Context& context, const FenceArguments& arguments) {
   if (!store) return store.error();
   auto policy = policy::read_policy(**store, BootClock::now() + kOpenLimit);
   if (!policy) return policy.error();
-  const auto subject = policy->subjects.find(what->name.subject);
-  const bool scoped = subject != policy->subjects.end() && subject->second.predicate_scoped;
-  return Claim{key_of(what->name, scoped), mode->value_or(what->mode.value_or(Mode::X))};
+  return Claim{key_of(*policy, what->name), mode->value_or(what->mode.value_or(Mode::X))};
 }
 
 void report_check(Context& context, const std::string& key, Token token, bool accepted) {

@@ -145,12 +145,16 @@ Result<void> check(const Policy& policy, const LockName& name, Mode mode, Millis
   return check_rules(subject->rules, name.subject, mode, ttl, metadata);
 }
 
+std::string key_of(const Policy& policy, const LockName& name) {
+  return key_of(name, scoped(policy, name.subject));
+}
+
 Result<std::vector<Ask>> asks_for(const Policy& policy, std::span<const LockName> names,
                                   Mode mode) {
   if (names.empty()) return Error{.code = Code::bad_request, .message = "no lock is named"};
   AskList asks;
   // All names before all ancestors, so that the tokens of a set start with those of its names.
-  for (const LockName& name : names) asks.add(key_of(name, scoped(policy, name.subject)), mode);
+  for (const LockName& name : names) asks.add(key_of(policy, name), mode);
   for (const LockName& name : names) {
     if (name.region == kReservedRegion) continue;
     const auto ancestors = ancestors_of(policy, name.subject);

@@ -52,10 +52,7 @@ std::vector<Token> HeldLease::tokens() const {
   const std::lock_guard lock(mutex_);
   std::vector<Token> tokens;
   for (const LockName& name : names_) {
-    const auto& subjects = client_.policy().subjects;
-    const auto subject = subjects.find(name.subject);
-    const std::string key =
-        key_of(name, subject != subjects.end() && subject->second.predicate_scoped);
+    const std::string key = key_of(client_.policy(), name);
     const auto ask =
         std::find_if(asks_.begin(), asks_.end(), [&](const Ask& a) { return a.key == key; });
     tokens.push_back(tokens_.at(static_cast<std::size_t>(ask - asks_.begin())));

@@ -1,6 +1,6 @@
 #include "baton/locks.h"
 
-#include "core/lock_table.h"
+#include "policy/apply_policy.h"
 #include "runtime/client.h"
 
 namespace baton {
@@ -13,27 +13,11 @@ Request look_at(std::string key) {
   return request;
 }
 
-std::string key_under(const Policy& policy, const LockName& name) {
-  const auto subject = policy.subjects.find(name.subject);
-  return key_of(name, subject != policy.subjects.end() && subject->second.predicate_scoped);
-}
-
-Result<Policy> read_policy(LockStore& store, Deadline deadline) {
-  const Request look = look_at(std::string(core::kSchemaKey));
-  auto replies = store.apply({&look, 1}, deadline);
-  if (!replies) return replies.error();
-  const Note& note = replies->at(0).info->note;
-  if (note.text.empty()) return Policy{.version = note.ordinal};
-  auto policy = from_stored(note.text);
-  if (policy) policy->version = note.ordinal;
-  return policy;
-}
-
 }  // namespace
 
 Result<LockClient> LockClient::make(std::shared_ptr<LockStore> store, ClientOptions options) {
   Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
-  auto policy = read_policy(*store, clock.now() + Millis(10'000));
+  auto policy = policy::read_policy(*store, clock.now() + Millis(10'000));
   if (!policy) return policy.error();
   return LockClient(Core::make(std::move(store), std::move(options), std::move(*policy)));
 }
@@ -63,7 +47,7 @@ Result<Page<LockInfo>> LockClient::find(const Query& query, Millis timeout) {
 
 Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
   if (auto ok = validate(name); !ok) return ok.error();
-  auto reply = core_->submit(look_at(key_under(core_->policy(), name)), timeout);
+  auto reply = core_->submit(look_at(key_of(core_->policy(), name)), timeout);
   if (!reply) return reply.error();
   return std::move(*reply->info);
 }
@@ -74,7 +58,7 @@ Result<std::vector<HolderInfo>> LockClient::break_lock(const LockName& name,
   if (options.reason.empty()) {
     return Error{.code = Code::bad_request, .message = "breaking a lock needs a reason"};
   }
-  Request request = look_at(key_under(core_->policy(), name));
+  Request request = look_at(key_of(core_->policy(), name));
   request.verb = Verb::break_;
   request.grant = options.only;
   request.reason = options.reason;
