@@ -38,6 +38,12 @@ bool HeldLease::valid() const {
   return !ended_.load(std::memory_order_acquire) && client_.clock().now() < trusted_until();
 }
 
+Millis HeldLease::remaining() const {
+  if (ended_.load(std::memory_order_acquire)) return Millis(0);
+  const auto left = std::chrono::floor<Millis>(trusted_until() - client_.clock().now());
+  return std::max(left, Millis(0));
+}
+
 std::string HeldLease::why_lost() const {
   const std::lock_guard lock(mutex_);
   return why_;

@@ -37,6 +37,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   HeldLease& operator=(const HeldLease&) = delete;
 
   [[nodiscard]] bool valid() const;
+  [[nodiscard]] Millis remaining() const;
   [[nodiscard]] std::stop_token lost() const { return stop_.get_token(); }
   [[nodiscard]] std::string why_lost() const;
 

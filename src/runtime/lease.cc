@@ -23,6 +23,7 @@ Lease& Lease::operator=(Lease&& other) noexcept {
 }
 
 bool Lease::valid() const { return held_ != nullptr && held_->valid(); }
+Millis Lease::remaining() const { return held_ == nullptr ? Millis(0) : held_->remaining(); }
 std::stop_token Lease::lost() const { return held_->lost(); }
 std::string Lease::why_lost() const { return held_->why_lost(); }
 const LockName& Lease::name() const { return held_->name(); }

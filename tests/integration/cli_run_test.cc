@@ -194,6 +194,7 @@ TEST_F(CliRun, a_stopped_baton_stops_the_command_and_both_go_on) {
   std::ifstream(dir_ / "pid") >> pid;
   process->kill(SIGTSTP);
   EXPECT_TRUE(poll_until([&] { return state_of(pid) == "T"; }));
+  EXPECT_TRUE(poll_until([&] { return state_of(process->pid()) == "T"; }));
   process->kill(SIGCONT);
   EXPECT_TRUE(poll_until([&] { return state_of(pid) == "S"; }));
   process->write("\n");
