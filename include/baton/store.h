@@ -171,8 +171,8 @@ struct Page {
 
 struct Capabilities {
   std::vector<Mode> modes{kAllModes.begin(), kAllModes.end()};
-  bool queue = true;
   bool notes = true;
+  bool convert = true;
   bool transfer = true;
   std::size_t max_waiters = 0;  // 0: as many as memory holds
   std::size_t max_set = kMaxSet;

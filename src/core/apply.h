@@ -15,6 +15,10 @@ Reply apply(LockTable& table, const Request& request, StoreTime now, Effects& ef
 // not run apply() call it before they send.
 std::optional<std::string> broken_rule(const Request& request);
 
+// What a store of these capabilities cannot do of a request, in words, or nothing. Such a request
+// is answered `unsupported`: never with a weaker lock.
+std::optional<std::string> beyond(const Capabilities& can, const Request& request);
+
 // Nothing that is still alive and no note: the store may drop the name.
 bool forgettable(const NameState& state, StoreTime now);
 

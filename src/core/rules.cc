@@ -1,3 +1,4 @@
+#include <algorithm>
 
 #include "baton/name.h"
 #include "core/apply.h"
@@ -87,6 +88,25 @@ Rule broken_rule(const Request& request) {
   if (auto rule = broken_text(request)) return rule;
   if (auto rule = broken_note(request)) return rule;
   return broken_time(request);
+}
+
+Rule beyond(const Capabilities& can, const Request& request) {
+  const bool asks_for_modes = request.verb == Verb::acquire || request.verb == Verb::convert;
+  if (request.verb == Verb::convert && !can.convert) return "this store cannot convert a lock";
+  if (request.asks.size() > can.max_set) {
+    return can.max_set == 1
+               ? std::string("this store takes one name at a time: no sets and no parents")
+               : "this store takes at most " + std::to_string(can.max_set) + " names at once";
+  }
+  for (const Ask& ask : request.asks) {
+    if (!asks_for_modes || std::ranges::find(can.modes, ask.mode) != can.modes.end()) continue;
+    return "this store has no mode " + std::string(long_name(ask.mode));
+  }
+  if (!request.to.empty() && !can.transfer) return "this store cannot hand over to a named node";
+  if (!can.notes && (request.if_ordinal_below || !request.change.empty())) {
+    return "this store keeps no notes";
+  }
+  return std::nullopt;
 }
 
 }  // namespace baton::core

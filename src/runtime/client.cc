@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/apply.h"
 #include "core/lock_table.h"
 #include "core/trust.h"
 
@@ -121,14 +122,6 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
   }
   auto asks = asks_for(policy_, set, options.mode);
   if (!asks) return asks.error();
-  if (asks->size() > can_.max_set) {
-    return Error{
-        .code = Code::unsupported,
-        .message = "this store takes at most " + std::to_string(can_.max_set) + " names at once"};
-  }
-  if (!can_.notes && (options.if_ordinal_below || !options.note.empty())) {
-    return Error{.code = Code::unsupported, .message = "this store keeps no notes"};
-  }
   Request request;
   request.verb = Verb::acquire;
   request.grant = new_grant_id();
@@ -145,6 +138,9 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
   if (options.wait > Millis(0)) {
     request.ticket = core::ticket_for(options.ttl);
     request.handoff = core::handoff_for(options.ttl);
+  }
+  if (auto beyond = core::beyond(can_, request)) {
+    return Error{.code = Code::unsupported, .message = std::move(*beyond)};
   }
   return request;
 }
