@@ -17,7 +17,7 @@ bool only_ends_something(const Request& request) {
 
 }  // namespace
 
-Result<Reply> Batcher::submit(const Request& request, Deadline deadline) {
+Result<Reply> Batcher::submit(Request& request, Deadline deadline) {
   if (direct_) return send_alone(request, deadline);
   Lane& lane = lanes_[only_ends_something(request) ? 1 : 0];
   std::shared_ptr<Batch> batch;
@@ -53,24 +53,24 @@ Result<Reply> Batcher::lead(Lane& lane, Batch& batch, std::unique_lock<std::mute
   batch.go.wait(lock, [&] { return batch.may_go; });
   std::erase_if(lane.gathering, [&](const auto& other) { return other.get() == &batch; });
   lock.unlock();
-  std::vector<Request> requests;
-  requests.reserve(batch.requests.size());
-  for (const Request* request : batch.requests) requests.push_back(*request);
-  auto replies = store_.apply(requests, batch.deadline);
-  {
-    const std::lock_guard answering(batch.mutex);
-    batch.replies.emplace(std::move(replies));
-  }
-  batch.answered.notify_all();
+  batch.replies.emplace(send_all(batch));
+  batch.answered.open();
   landed(lane);
   return reply_in(batch, 0);
 }
 
+// The store wants them side by side.
+Result<std::vector<Reply>> Batcher::send_all(Batch& batch) {
+  std::vector<Request> requests;
+  requests.reserve(batch.requests.size());
+  for (Request* request : batch.requests) requests.push_back(std::move(*request));
+  auto replies = store_.apply(requests, batch.deadline);
+  for (std::size_t i = 0; i < requests.size(); ++i) *batch.requests[i] = std::move(requests[i]);
+  return replies;
+}
+
 Result<Reply> Batcher::follow(Batch& batch, std::size_t place) {
-  {
-    std::unique_lock lock(batch.mutex);
-    batch.answered.wait(lock, [&] { return batch.replies.has_value(); });
-  }
+  batch.answered.wait();
   return reply_in(batch, place);
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "baton/store.h"
+#include "runtime/gate.h"
 
 namespace baton::runtime {
 
@@ -23,24 +24,22 @@ class Batcher {
   Batcher(LockStore& store, const Capabilities& can)
       : store_(store), direct_(!can.needs_batching), parallel_(can.parallel) {}
 
-  // Blocks until the reply is there or the store gave up.
-  Result<Reply> submit(const Request& request, Deadline deadline);
+  // Blocks until the reply is there or the store gave up. The request travels with others and is
+  // back, as it was, when this returns.
+  Result<Reply> submit(Request& request, Deadline deadline);
 
  private:
   static constexpr std::size_t kMaxBatch = 512;
 
-  // Whoever comes first leads it; the others follow. They wait on condition variables and not on
-  // an atomic, because libstdc++'s gives up the processor four times before it sleeps, which with
-  // many callers costs more than all the rest; and all followers on one, to be woken by one call.
+  // Whoever comes first leads it; the others follow.
   struct Batch {
-    std::vector<const Request*> requests;  // the callers', who wait meanwhile
-    Deadline deadline = Deadline::min();   // the latest of theirs
+    std::vector<Request*> requests;       // the callers', who wait meanwhile
+    Deadline deadline = Deadline::min();  // the latest of theirs
     bool may_go = false;
     std::condition_variable go;
 
-    std::mutex mutex;  // guards what follows
-    std::optional<Result<std::vector<Reply>>> replies;
-    std::condition_variable answered;
+    std::optional<Result<std::vector<Reply>>> replies;  // there once it is answered
+    Gate answered;
   };
 
   struct Lane {
@@ -49,6 +48,7 @@ class Batcher {
   };
 
   Result<Reply> send_alone(const Request& request, Deadline deadline);
+  Result<std::vector<Reply>> send_all(Batch& batch);
   Result<Reply> lead(Lane& lane, Batch& batch, std::unique_lock<std::mutex> lock);
   static Result<Reply> follow(Batch& batch, std::size_t place);
   static Result<Reply> reply_in(Batch& batch, std::size_t place);

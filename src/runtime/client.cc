@@ -96,7 +96,7 @@ std::shared_ptr<LockClient::Core> LockClient::Core::make(std::shared_ptr<LockSto
   return {new Core(std::move(store), std::move(options), std::move(policy)), &Core::destroy};
 }
 
-Result<Reply> LockClient::Core::submit(const Request& request, Millis timeout) {
+Result<Reply> LockClient::Core::submit(Request& request, Millis timeout) {
   return batcher_.submit(request, clock_->now() + timeout);
 }
 

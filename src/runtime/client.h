@@ -21,7 +21,7 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   Result<Lease> acquire(std::vector<LockName> set, const AcquireOptions& options);
   void acquire_async(std::vector<LockName> set, AcquireOptions options,
                      std::function<void(Result<Lease>)> then);
-  Result<Reply> submit(const Request& request, Millis timeout);
+  Result<Reply> submit(Request& request, Millis timeout);
 
   [[nodiscard]] LockStore& store() { return *store_; }
   [[nodiscard]] Clock& clock() { return *clock_; }

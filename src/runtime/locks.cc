@@ -47,7 +47,8 @@ Result<Page<LockInfo>> LockClient::find(const Query& query, Millis timeout) {
 
 Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
   if (auto ok = validate(name); !ok) return ok.error();
-  auto reply = core_->submit(look_at(key_of(core_->policy(), name)), timeout);
+  Request look = look_at(key_of(core_->policy(), name));
+  auto reply = core_->submit(look, timeout);
   if (!reply) return reply.error();
   return std::move(*reply->info);
 }

@@ -44,7 +44,9 @@ class PostgresFactory final : public StoreFactory {
   PostgresFactory& operator=(const PostgresFactory&) = delete;
 
   std::unique_ptr<LockStore> fresh(std::shared_ptr<ManualTime> time) override {
-    execute(url_, "DELETE FROM baton.lock; DELETE FROM baton.holder; DELETE FROM baton.waiter");
+    execute(url_,
+            "DELETE FROM baton.lock; DELETE FROM baton.holder; DELETE FROM baton.waiter;"
+            "SELECT setval('baton.schema_version', 0)");
     return store::open_postgres_store({.url = url_, .now = [time] { return time->now(); }}, soon())
         .value();
   }

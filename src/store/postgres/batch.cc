@@ -1,8 +1,8 @@
 #include "store/postgres/batch.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <string_view>
-#include <unordered_map>
 
 #include "core/apply.h"
 #include "store/postgres/sql_error.h"
@@ -27,11 +27,11 @@ Result<void> in_chunks(const Indices& all, std::size_t most, Send send) {
 }  // namespace
 
 BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings,
-                   Contended& contended)
+                   Guesses& guesses)
     : batch_(batch),
       at_(at),
       settings_(settings),
-      contended_(contended),
+      guesses_(guesses),
       replies_(batch.size()),
       settled_(batch.size()) {
   sort_out();
@@ -40,7 +40,7 @@ BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settin
 // A request takes the short way if the row of its one name may decide it, and no other request of
 // the batch could see the difference: the names of all others are different ones.
 void BatchRun::sort_out() {
-  std::unordered_map<std::string_view, int> uses;
+  std::vector<std::string_view> keys;
   bool schema_in_use = false;
   renewals_only_ = true;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
@@ -52,13 +52,18 @@ void BatchRun::sort_out() {
     schema_in_use = schema_in_use || batch_[i].asks[0].key == core::kSchemaKey;
     renewals_only_ = renewals_only_ && batch_[i].verb == Verb::renew;
     if (batch_.size() == 1) continue;
-    for (const Ask& ask : batch_[i].asks) ++uses[ask.key];
+    for (const Ask& ask : batch_[i].asks) keys.push_back(ask.key);
   }
+  std::sort(keys.begin(), keys.end());
+  const auto used_once = [&](std::string_view key) {
+    const auto [first, last] = std::equal_range(keys.begin(), keys.end(), key);
+    return last - first == 1;
+  };
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (settled_[i]) continue;
     const Request& request = batch_[i];
     const bool quick = is_simple(request) && !schema_in_use &&
-                       (batch_.size() == 1 || uses[request.asks[0].key] == 1);
+                       (batch_.size() == 1 || used_once(request.asks[0].key));
     (quick ? quick_ : slow_).push_back(i);
   }
   std::sort(quick_.begin(), quick_.end(), [&](std::size_t a, std::size_t b) {
@@ -119,9 +124,9 @@ Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadl
 // any case.
 Result<void> BatchRun::send_one(std::size_t index) {
   const Request& request = batch_[index];
-  if (request.verb != Verb::claim && !contended_.has(request.asks[0].key)) {
+  if (request.verb != Verb::claim && !guesses_.is_contended(request.asks[0].key)) {
     if (auto sent = send_free(index); !sent || settled_[index]) return sent;
-    contended_.add(request.asks[0].key);
+    guesses_.contended(request.asks[0].key);
   }
   const auto rows =
       request.verb == Verb::acquire ? run(kAcquireOne, acquire_one_params(request, at_))
@@ -140,11 +145,14 @@ Result<void> BatchRun::send_one(std::size_t index) {
 
 Result<void> BatchRun::send_free(std::size_t index) {
   const Request& request = batch_[index];
-  const auto rows = request.verb == Verb::acquire
-                        ? run(kAcquireFree, acquire_free_params(request, at_))
-                        : run(kReleaseHeld, release_one_params(request, at_));
+  const std::string& key = request.asks[0].key;
+  const auto rows =
+      request.verb == Verb::release ? run(kReleaseHeld, release_one_params(request, at_))
+      : guesses_.may_have_row(key)  ? run(kAcquireKnown, acquire_free_params(request, at_))
+                                    : run(kAcquireFree, acquire_free_params(request, at_));
   if (!rows) return rows.error();
   settle_by_key(*rows, {index});
+  if (settled_[index]) guesses_.has_row(key);
   return {};
 }
 
@@ -173,30 +181,39 @@ Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releas
                                   const Indices& claims) {
   const auto rows = run(kQuick, quick_params(pick(acquires), pick(releases), pick(claims), at_));
   if (!rows) return leave_to_the_long_way(rows.error());
-  Indices all = acquires;
-  all.insert(all.end(), releases.begin(), releases.end());
-  all.insert(all.end(), claims.begin(), claims.end());
-  settle_by_key(*rows, all);
+  settle_by_key(*rows, quick_);
   return {};
 }
 
 Result<void> BatchRun::send_renewals(const Indices& renewals) {
-  const auto rows = run(kQuickRenew, quick_renew_params(pick(renewals), at_));
+  const Params params = quick_renew_params(pick(renewals), at_);
+  auto rows = run(kQuickRenew, params);
+  if (!rows && rolled_back(rows.error()) && is_locked_out(connection_->state())) {
+    rows = run(kRenewUnlocked, params);
+  }
   if (!rows) return leave_to_the_long_way(rows.error());
   settle_by_key(*rows, renewals);
   return {};
 }
 
+// `requests` are sorted by key, as all that go the short way.
 void BatchRun::settle_by_key(const Rows& rows, const Indices& requests) {
-  std::unordered_map<std::string_view, std::size_t> by_key;
-  by_key.reserve(requests.size());
-  for (const std::size_t index : requests) by_key.emplace(batch_[index].asks[0].key, index);
   for (int row = 0; row < rows.size(); ++row) {
-    const std::size_t index = by_key.at(rows.text(row, 0));
+    const std::size_t index = index_of(rows.text(row, 0), requests);
     replies_[index] = quick_reply(rows, row);
     settled_[index] = true;
     answered_ = true;
   }
+}
+
+std::size_t BatchRun::index_of(std::string_view key, const Indices& sorted) const {
+  const auto found = std::lower_bound(
+      sorted.begin(), sorted.end(), key,
+      [&](std::size_t index, auto wanted) { return batch_[index].asks[0].key < wanted; });
+  if (found == sorted.end() || batch_[*found].asks[0].key != key) {
+    throw std::runtime_error("a reply for a name that was not asked for");
+  }
+  return *found;
 }
 
 // A statement that failed as a whole was rolled back as a whole. Sent one by one, only what is

@@ -6,6 +6,7 @@
 
 #include "core/apply.h"
 #include "store/postgres/acquire_free.sql.h"
+#include "store/postgres/acquire_known.sql.h"
 #include "store/postgres/release_held.sql.h"
 
 namespace baton::store::postgres {
@@ -14,6 +15,10 @@ const Statement kAcquireFree{8,
                              "baton_acquire_free",
                              embedded::store_postgres::acquire_free_sql,
                              {25, 2950, 21, 20, 20, 20, 25, 25, 25, 25, 20}};
+const Statement kAcquireKnown{10,
+                              "baton_acquire_known",
+                              embedded::store_postgres::acquire_known_sql,
+                              {25, 2950, 21, 20, 20, 20, 25, 25, 25, 25, 20}};
 const Statement kReleaseHeld{
     9, "baton_release_held", embedded::store_postgres::release_held_sql, {25, 2950, 20}};
 const Statement kAcquireOne{
@@ -34,6 +39,10 @@ const Statement kQuickRenew{3,
                             "baton_quick_renew",
                             "SELECT * FROM baton.quick_renew($1, $2, $3)",
                             {kTextArray, kUuidArray, 20}};
+const Statement kRenewUnlocked{11,
+                               "baton_renew_unlocked",
+                               "SELECT * FROM baton.renew_unlocked($1, $2, $3)",
+                               {kTextArray, kUuidArray, 20}};
 const Statement kApply{
     4,
     "baton_apply",
@@ -154,6 +163,7 @@ std::string notify_channel(std::string_view channel) {
 
 Params acquire_free_params(const Request& request, At at) {
   Params params;
+  params.reserve(512);
   params.add(std::string_view(request.asks[0].key));
   params.add(request.grant);
   params.add(mode_number(request.asks[0].mode));

@@ -15,12 +15,14 @@ namespace baton::store::postgres {
 using Batch = std::vector<const Request*>;
 
 extern const Statement kAcquireFree;
+extern const Statement kAcquireKnown;
 extern const Statement kReleaseHeld;
 extern const Statement kAcquireOne;
 extern const Statement kReleaseOne;
 extern const Statement kClaimOne;
 extern const Statement kQuick;
 extern const Statement kQuickRenew;
+extern const Statement kRenewUnlocked;
 extern const Statement kApply;
 extern const Statement kFind;
 extern const Statement kSweep;
@@ -28,6 +30,7 @@ extern const Statement kSweep;
 // What the store's clock says instead of the server's, in tests.
 using At = std::optional<core::StoreTime>;
 
+// Also for kAcquireKnown.
 [[nodiscard]] Params acquire_free_params(const Request& request, At at);
 [[nodiscard]] Params acquire_one_params(const Request& request, At at);
 // Also for kReleaseHeld.
@@ -38,7 +41,7 @@ using At = std::optional<core::StoreTime>;
 [[nodiscard]] Params quick_renew_params(const Batch& renewals, At at);
 [[nodiscard]] Params apply_params(const Batch& requests, At at);
 
-// A row of quick, quick_renew, acquire_free or release_held.
+// A row of quick, quick_renew, acquire_free, acquire_known or release_held.
 [[nodiscard]] Reply quick_reply(const Rows& rows, int row);
 
 // A row of acquire_one, release_one, claim_one or apply; gives also which request it answers, from

@@ -24,6 +24,9 @@ bool wait_for(int socket, short events, Deadline deadline) {
   }
 }
 
+// A server that answered so lately is not asked whether it is still there.
+constexpr Millis kFresh{20};
+
 Error too_late(const std::string& what, bool in_doubt) {
   return Error{.code = Code::unavailable, .message = what, .retryable = true, .in_doubt = in_doubt};
 }
@@ -176,6 +179,7 @@ Result<Rows> Connection::finish(Deadline deadline) {
       problem = refused(result);
     }
   }
+  last_answer_ = BootClock::now();
   if (problem) return *problem;
   return rows;
 }
@@ -200,7 +204,7 @@ Result<Rows> Connection::run(const Statement& statement, const Params& params, D
   }
   const auto values = params.values();
   const auto lengths = params.lengths();
-  const std::vector<int> binary(values.size(), 1);
+  static const std::vector<int> binary(kMaxParameters, 1);
   if (PQsendQueryPrepared(connection_, statement.name, static_cast<int>(values.size()),
                           values.data(), lengths.data(), binary.data(), 1) == 0) {
     return broken();
@@ -225,6 +229,7 @@ Result<Rows> Connection::once(const std::string& sql, const std::vector<std::str
 }
 
 bool Connection::still_there() {
+  if (usable_ && BootClock::now() - last_answer_ < kFresh) return true;
   // A notice or a notification may have come; so may the end, behind a few last words.
   while (usable_) {
     pollfd idle{PQsocket(connection_), POLLIN, 0};

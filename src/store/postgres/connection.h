@@ -21,6 +21,7 @@ struct Statement {
   std::vector<Oid> types;
 };
 inline constexpr std::size_t kMaxStatements = 16;
+inline constexpr std::size_t kMaxParameters = 32;  // of one statement
 
 // One session with the server. Every wait ends at its deadline. Not thread-safe.
 //
@@ -84,6 +85,7 @@ class Connection {
   std::bitset<kMaxStatements> prepared_;
   std::string state_;
   bool usable_ = true;
+  Instant last_answer_;
 };
 
 }  // namespace baton::store::postgres

@@ -1,7 +1,6 @@
 #include "store/postgres/postgres_store.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "core/apply.h"
 #include "store/postgres/batch.h"
@@ -42,7 +41,7 @@ class PostgresStore final : public LockStore {
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     return contained([&]() -> Result<std::vector<Reply>> {
-      BatchRun run(batch, at(), settings_, contended_);
+      BatchRun run(batch, at(), settings_, guesses_);
       if (run.nothing_to_send()) return run.replies();
       auto connection = pool_.take(run.lane(), deadline);
       if (!connection) return connection.error();
@@ -125,7 +124,7 @@ class PostgresStore final : public LockStore {
 
   const Settings settings_;
   const PostgresOptions options_;
-  Contended contended_;
+  Guesses guesses_;
   Pool pool_;
   Listener listener_;
 };

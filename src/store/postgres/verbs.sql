@@ -144,6 +144,9 @@ CREATE OR REPLACE FUNCTION baton.write_note(k text, new_ordinal bigint, new_text
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF new_ordinal IS NULL AND new_text IS NULL THEN RETURN; END IF;
+  IF k = 'BATON:schema' AND new_ordinal IS NOT NULL THEN
+    PERFORM setval('baton.schema_version', new_ordinal);
+  END IF;
   UPDATE baton.lock l SET note_ordinal = coalesce(new_ordinal, l.note_ordinal),
                           note_text = coalesce(new_text, l.note_text)
     WHERE l.key = k;
