@@ -341,6 +341,30 @@ TEST_F(PostgresStore, forgotten_names_are_swept_and_their_tokens_never_come_back
   EXPECT_EQ(ask(*store, acquire(8, "DEFAULT:noted")).note.text, "keep me");
 }
 
+TEST_F(PostgresStore, a_wrong_guess_costs_a_round_trip_and_nothing_else) {
+  const auto store = database.store();
+  Session session(database.url());
+  const Reply first = ask(*store, acquire(1, kKey));
+  ASSERT_EQ(first.outcome, Outcome::granted);
+  EXPECT_EQ(ask(*store, request(Verb::release, 1, kKey)).outcome, Outcome::done);
+  session.sql("DELETE FROM baton.lock");  // as a sweep would, behind the store's back
+  const Reply second = ask(*store, acquire(2, kKey));
+  EXPECT_EQ(second.outcome, Outcome::granted);
+  EXPECT_GT(second.tokens.at(0), first.tokens.at(0));
+  EXPECT_EQ(ask(*store, acquire(3, kKey)).outcome, Outcome::busy);
+}
+
+TEST_F(PostgresStore, the_note_alone_decides_which_schema_is_in_force) {
+  const auto store = database.store();
+  Session session(database.url());
+  session.sql("SELECT setval('baton.schema_version', 7)");  // as a change that was rolled back
+  EXPECT_EQ(ask(*store, acquire(1, kKey)).outcome, Outcome::granted);
+  Request schema = acquire(2, std::string(core::kSchemaKey));
+  schema.change = {.ordinal = 7, .text = "{}"};
+  ASSERT_EQ(ask(*store, schema).outcome, Outcome::granted);
+  EXPECT_EQ(ask(*store, acquire(3, "DEFAULT:job:2")).outcome, Outcome::denied);
+}
+
 TEST_F(PostgresStore, a_request_that_the_server_cannot_take_harms_nobody_else) {
   // The functions are gone under a running store: everything fails, in words, and nothing hangs.
   const auto store = database.store();
