@@ -14,6 +14,7 @@ set(BATON_PACKAGE_OF_SQLite::SQLite3 SQLite3)
 set(BATON_PACKAGE_OF_PostgreSQL::PostgreSQL PostgreSQL)
 set(BATON_PACKAGE_OF_fmt::fmt fmt)
 set(BATON_PACKAGE_OF_yaml-cpp yaml-cpp)
+set(BATON_PACKAGE_OF_prometheus-cpp::core prometheus-cpp)
 
 # Links third-party targets privately and sets `packages` to what a user of the static library must
 # find again. Header-only libraries are compiled in and leave no trace.

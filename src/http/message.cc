@@ -1,0 +1,50 @@
+#include "http/message.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include <nlohmann/json.hpp>
+
+namespace baton::http {
+
+const std::string* find(const Pairs& pairs, std::string_view name) {
+  const auto found = std::find_if(pairs.begin(), pairs.end(),
+                                  [&](const auto& pair) { return pair.first == name; });
+  return found == pairs.end() ? nullptr : &found->second;
+}
+
+std::string_view Request::parameter(std::string_view name) const {
+  const std::string* value = find(parameters, name);
+  return value == nullptr ? std::string_view{} : *value;
+}
+
+std::string_view Request::header(std::string_view name) const {
+  const std::string* value = find(headers, name);
+  return value == nullptr ? std::string_view{} : *value;
+}
+
+Response error_response(int status, std::string_view code, std::string_view message) {
+  const nlohmann::json body = {{"error", {{"code", code}, {"message", message}}}};
+  return {.status = status,
+          .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"};
+}
+
+struct Reply::Once {
+  explicit Once(Send with) : send(std::move(with)) {}
+  ~Once() {
+    if (!sent) send(error_response(500, "internal", "the request was dropped"));
+  }
+  Once(const Once&) = delete;
+  Once& operator=(const Once&) = delete;
+
+  Send send;
+  std::atomic<bool> sent{false};
+};
+
+Reply::Reply(Send send) : once_(std::make_shared<Once>(std::move(send))) {}
+
+void Reply::operator()(Response response) const {
+  if (!once_->sent.exchange(true)) once_->send(std::move(response));
+}
+
+}  // namespace baton::http

@@ -1,0 +1,125 @@
+#include "http/target.h"
+
+#include <algorithm>
+
+#include "baton/name.h"
+
+namespace baton::http {
+namespace {
+
+int digit(char character) {
+  if (character >= '0' && character <= '9') return character - '0';
+  if (character >= 'a' && character <= 'f') return character - 'a' + 10;
+  if (character >= 'A' && character <= 'F') return character - 'A' + 10;
+  return -1;
+}
+
+// In a query, '+' is a space.
+std::optional<std::string> decode(std::string_view text, bool query) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && query) {
+      out += ' ';
+    } else if (text[i] != '%') {
+      out += text[i];
+    } else {
+      const int high = i + 2 < text.size() ? digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? digit(text[i + 2]) : -1;
+      if (high < 0 || low < 0) return std::nullopt;
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+  }
+  const auto is_control = [](char character) {
+    const auto byte = static_cast<unsigned char>(character);
+    return byte < 0x20 || byte == 0x7F;
+  };
+  if (std::any_of(out.begin(), out.end(), is_control) || !is_valid_utf8_text(out)) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+std::vector<std::string_view> split(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto end = text.find(by);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+bool read_path(std::string_view path, Target& target) {
+  target.path = path;
+  if (path == "/") return true;
+  const auto parts = split(path.substr(1), '/');
+  if (parts.size() > kMaxSegments) return false;
+  for (const auto part : parts) {
+    auto decoded = decode(part, false);
+    if (!decoded) return false;
+    target.segments.push_back(std::move(*decoded));
+  }
+  return true;
+}
+
+bool read_query(std::string_view query, Target& target) {
+  if (query.empty()) return true;
+  const auto parts = split(query, '&');
+  if (parts.size() > kMaxQueryPairs) return false;
+  for (const auto part : parts) {
+    if (part.empty()) continue;
+    const auto equals = part.find('=');
+    auto name = decode(part.substr(0, equals), true);
+    auto value = decode(
+        equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1), true);
+    if (!name || !value) return false;
+    target.query.emplace_back(std::move(*name), std::move(*value));
+  }
+  return true;
+}
+
+// A proxy may send the absolute form; whom it names is of no interest here.
+std::optional<std::string_view> without_authority(std::string_view text) {
+  if (text.starts_with('/')) return text;
+  const auto scheme = text.find("://");
+  if (scheme == std::string_view::npos || scheme == 0) return std::nullopt;
+  const auto slash = text.find('/', scheme + 3);
+  if (slash == std::string_view::npos) return std::nullopt;
+  return text.substr(slash);
+}
+
+}  // namespace
+
+std::optional<Target> parse_target(std::string_view text) {
+  const auto local = without_authority(text);
+  if (!local || local->find('#') != std::string_view::npos) return std::nullopt;
+  const auto mark = local->find('?');
+  Target target;
+  if (!read_path(local->substr(0, mark), target)) return std::nullopt;
+  if (mark != std::string_view::npos && !read_query(local->substr(mark + 1), target)) {
+    return std::nullopt;
+  }
+  return target;
+}
+
+std::string encode(std::string_view part) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string out;
+  for (const char character : part) {
+    if (kPlain.find(character) != std::string_view::npos) {
+      out += character;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(character);
+    out += '%';
+    out += kDigits[byte >> 4U];
+    out += kDigits[byte & 15U];
+  }
+  return out;
+}
+
+}  // namespace baton::http

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+
+namespace baton::http {
+
+inline constexpr std::size_t kMaxSegments = 32;
+inline constexpr std::size_t kMaxQueryPairs = 64;
+
+// What a request line asks for, taken apart.
+struct Target {
+  std::string path;                   // as sent
+  std::vector<std::string> segments;  // decoded; "/" has none
+  Pairs query;                        // decoded
+};
+
+// Nothing for what is not a path: another form than /path?query or scheme://host/path?query, a
+// broken %XX, control characters or bytes that are not UTF-8, more parts than the limits.
+[[nodiscard]] BATON_EXPORT std::optional<Target> parse_target(std::string_view text);
+
+// %XX for everything but letters, digits and -._~, so that a decoded part can be put back in a URL.
+[[nodiscard]] BATON_EXPORT std::string encode(std::string_view part);
+
+}  // namespace baton::http
