@@ -1,0 +1,107 @@
+#include "apps/gateway/json.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+
+#include <nlohmann/json.hpp>
+
+namespace baton::gateway {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string timestamp(Time time) {
+  const auto millis = time.time_since_epoch().count();
+  const std::time_t seconds = millis / 1000;
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 40> text{};
+  const auto size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
+  std::array<char, 8> fraction{};
+  std::snprintf(fraction.data(), fraction.size(), ".%03dZ", static_cast<int>(millis % 1000));
+  return std::string(text.data(), size) + fraction.data();
+}
+
+Json describe(const WorkflowExecution& execution) {
+  Json json = {{"name", execution.name},
+               {"remediationRequest", execution.request},
+               {"target", execution.target.text()},
+               {"phase", to_string(execution.phase)},
+               {"created", timestamp(execution.created)}};
+  if (!is_active(execution.phase)) json["finished"] = timestamp(execution.finished);
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const RemediationRequest& request) {
+  Json json = {{"name", request.name},
+               {"fingerprint", request.fingerprint},
+               {"target", request.target.text()},
+               {"phase", to_string(request.phase)},
+               {"duplicates", request.duplicates},
+               {"created", timestamp(request.created)},
+               {"lastSeen", timestamp(request.last_seen)}};
+  if (!request.execution.empty()) json["workflowExecution"] = request.execution;
+  json["signal"] = Json::parse(request.signal, nullptr, false);
+  return dump(json);
+}
+
+std::string to_json(const WorkflowExecution& execution) { return dump(describe(execution)); }
+
+std::string to_json(const std::vector<WorkflowExecution>& executions) {
+  Json list = Json::array();
+  for (const auto& execution : executions) list.push_back(describe(execution));
+  return dump({{"workflowExecutions", list}});
+}
+
+http::Response created(const RemediationRequest& request) {
+  return {.status = 201,
+          .body = dump({{"status", "created"},
+                        {"remediationRequest", request.name},
+                        {"fingerprint", request.fingerprint}}),
+          .headers = {{"Location", "/requests/" + request.name}}};
+}
+
+http::Response duplicate(const RemediationRequest& request, std::int64_t duplicates) {
+  return {.status = 202,
+          .body = dump({{"status", "duplicate"},
+                        {"remediationRequest", request.name},
+                        {"fingerprint", request.fingerprint},
+                        {"duplicates", duplicates}}),
+          .headers = {{"Location", "/requests/" + request.name}}};
+}
+
+std::optional<Phase> parse_ending(std::string_view text) {
+  const auto json = Json::parse(text.begin(), text.end(), nullptr, false);
+  if (!json.is_object() || !json.contains("phase") || !json["phase"].is_string()) {
+    return std::nullopt;
+  }
+  const auto phase = parse_phase(json["phase"].get<std::string>());
+  if (!phase || is_active(*phase)) return std::nullopt;
+  return phase;
+}
+
+http::Response unavailable(std::string_view what, const Error& error) {
+  log("error", what, error.message);
+  const auto seconds = std::clamp<std::int64_t>((error.retry_after.count() + 999) / 1000, 1, 60);
+  http::Response response =
+      http::error_response(503, to_string(error.code), std::string(what) + "; try again");
+  response.headers.emplace_back("Retry-After", std::to_string(seconds));
+  return response;
+}
+
+void log(std::string_view level, std::string_view message, std::string_view detail) {
+  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
+  Json json = {{"time", timestamp(now)}, {"level", level}, {"message", message}};
+  if (!detail.empty()) json["detail"] = detail;
+  std::fputs(dump(json).c_str(), stderr);
+}
+
+}  // namespace baton::gateway

@@ -1,0 +1,30 @@
+#pragma once
+
+// What the services say: answers and log lines.
+
+#include <string>
+#include <string_view>
+
+#include "apps/gateway/objects.h"
+#include "http/message.h"
+
+namespace baton::gateway {
+
+[[nodiscard]] std::string to_json(const RemediationRequest& request);
+[[nodiscard]] std::string to_json(const WorkflowExecution& execution);
+[[nodiscard]] std::string to_json(const std::vector<WorkflowExecution>& executions);
+
+// The answer to a signal: 201 for a new request, 202 for one that was there.
+[[nodiscard]] http::Response created(const RemediationRequest& request);
+[[nodiscard]] http::Response duplicate(const RemediationRequest& request, std::int64_t duplicates);
+
+// The phase in {"phase": …}; nothing unless it is one that ends an execution.
+[[nodiscard]] std::optional<Phase> parse_ending(std::string_view json);
+
+// 503 with Retry-After. The client is told what to do; the log, what was wrong.
+[[nodiscard]] http::Response unavailable(std::string_view what, const Error& error);
+
+// One line on stderr.
+void log(std::string_view level, std::string_view message, std::string_view detail = {});
+
+}  // namespace baton::gateway

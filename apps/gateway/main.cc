@@ -1,0 +1,123 @@
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <thread>
+
+#include "apps/gateway/health.h"
+#include "apps/gateway/json.h"
+#include "apps/gateway/options.h"
+#include "apps/gateway/orchestrator.h"
+#include "apps/gateway/signal_gateway.h"
+
+namespace baton::gateway {
+namespace {
+
+constexpr int kOk = 0;
+constexpr int kError = 1;
+constexpr int kUsage = 2;
+
+// Blocked in all threads, so make it before any: they are waited for here.
+class EndingSignals {
+ public:
+  EndingSignals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+  }
+  void wait() {
+    int number = 0;
+    sigwait(&set_, &number);
+    pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);  // a second one ends us at once
+  }
+
+ private:
+  sigset_t set_{};
+};
+
+int fail(const Error& error) {
+  std::fprintf(stderr, "baton-gateway: %s\n", error.message.c_str());
+  const bool usage = error.code == Code::bad_url || error.code == Code::bad_request;
+  return usage ? kUsage : kError;
+}
+
+http::ServerOptions server_options(const Options& options, observe::Metrics& metrics) {
+  const bool signals = options.service == Options::Service::signals;
+  return {.address = options.address,
+          .port = options.port,
+          .max_connections = options.max_connections,
+          .answer_timeout = options.wait + Millis(20'000),  // and then the stores have theirs
+          .on_served = counting(metrics, signals ? "gateway" : "ro")};
+}
+
+Result<void> run(const Options& options, EndingSignals& signals) {
+  const auto metrics = std::make_shared<observe::Metrics>();
+  auto locks = open(options.store, {.owner = options.owner});
+  if (!locks) return locks.error();
+  if (options.ttl < locks->capabilities().min_ttl) {
+    return Error{.code = Code::bad_request, .message = "--ttl is too short for this store"};
+  }
+  auto opened = open_objects(options.objects);
+  if (!opened) return opened.error();
+  const std::shared_ptr<ObjectStore> objects = std::move(*opened);
+  const auto workers = std::make_shared<http::WorkerPool>(options.workers);
+
+  http::Router router;
+  add_common_routes(router, *locks, objects, *metrics);
+  std::shared_ptr<SignalGateway> gateway;
+  std::unique_ptr<Orchestrator> orchestrator;
+  if (options.service == Options::Service::signals) {
+    gateway =
+        std::make_shared<SignalGateway>(*locks, objects, workers, metrics,
+                                        GatewayOptions{.ttl = options.ttl, .wait = options.wait});
+    gateway->add_routes(router);
+  } else {
+    orchestrator = std::make_unique<Orchestrator>(
+        *locks, objects, *metrics,
+        OrchestratorOptions{.ttl = options.ttl, .requeue = options.requeue, .keep = options.keep});
+    orchestrator->add_routes(router);
+  }
+  auto server = http::Server::start(std::move(router), server_options(options, *metrics), workers);
+  if (!server) return server.error();
+  std::jthread loop;
+  if (orchestrator) {
+    loop = std::jthread([&](const std::stop_token& stop) { orchestrator->run(stop); });
+  }
+  std::printf("listening on %s\n", (*server)->url().c_str());
+  std::fflush(stdout);
+  log("info", "serving", (*server)->url());
+
+  signals.wait();
+  log("info", "stopping");
+  (*server)->stop(options.grace);
+  if (gateway) gateway->stop();
+  workers->stop();
+  return {};
+}
+
+int start(const std::vector<std::string>& words) {
+  const Parsed parsed = parse_command_line(words);
+  if (!parsed.help.empty()) {
+    std::fputs(parsed.help.c_str(), stdout);
+    return kOk;
+  }
+  if (!parsed.wrong.empty()) {
+    std::fprintf(stderr, "baton-gateway: %s; see 'baton-gateway --help'\n", parsed.wrong.c_str());
+    return kUsage;
+  }
+  EndingSignals signals;
+  if (auto done = run(parsed.options, signals); !done) return fail(done.error());
+  return kOk;
+}
+
+}  // namespace
+}  // namespace baton::gateway
+
+int main(int argc, char** argv) {
+  try {
+    return baton::gateway::start(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "baton-gateway: internal error: %s\n", problem.what());
+    return 1;
+  }
+}

@@ -1,0 +1,145 @@
+#include "apps/gateway/signal_gateway.h"
+
+#include "apps/gateway/digest.h"
+#include "apps/gateway/json.h"
+
+namespace baton::gateway {
+namespace {
+
+constexpr int kMaxNames = 20;
+constexpr const char* kSignals = "gateway_signals_total";
+constexpr const char* kSignalsHelp = "Signals received, by what became of them.";
+
+using Clock = std::chrono::steady_clock;
+
+// The second in the name is for people. Two of one second differ by the number behind it.
+std::string request_name(const Signal& signal, Time now, int turn) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  std::string name =
+      "rr-" + digest(signal.fingerprint).substr(0, 12) + "-" + std::to_string(seconds);
+  return turn == 1 ? name : name + "-" + std::to_string(turn);
+}
+
+}  // namespace
+
+SignalGateway::SignalGateway(LockClient locks, std::shared_ptr<ObjectStore> objects,
+                             std::shared_ptr<http::WorkerPool> workers,
+                             std::shared_ptr<observe::Metrics> metrics, GatewayOptions options)
+    : locks_(std::move(locks)),
+      objects_(std::move(objects)),
+      workers_(std::move(workers)),
+      metrics_(std::move(metrics)),
+      options_(std::move(options)),
+      lock_metrics_(*metrics_, "gateway"),
+      created_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "created"}})),
+      duplicates_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "duplicate"}})),
+      rejected_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "rejected"}})),
+      unavailable_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "unavailable"}})) {}
+
+void SignalGateway::add_routes(http::Router& router) {
+  router.add_async(
+      "POST", "/signals",
+      [self = shared_from_this()](const http::Request& request, const http::Reply& reply) {
+        self->handle(request, reply);
+      });
+}
+
+void SignalGateway::handle(const http::Request& request, const http::Reply& reply) {
+  auto signal = parse_signal(request.body);
+  if (!signal) {
+    rejected_.add();
+    return reply(http::error_response(400, to_string(signal.error().code), signal.error().message));
+  }
+  // An active request is as well seen without the lock: only making one needs it. So a storm of
+  // reports of the same does not queue up.
+  auto answer = answer_duplicate(*signal);
+  if (!answer) return reply(no_objects(answer.error()));
+  if (*answer) return reply(std::move(**answer));
+  lock_and_create(std::move(*signal), reply);
+}
+
+Result<std::optional<http::Response>> SignalGateway::answer_duplicate(const Signal& signal) {
+  auto active = objects_->active_request(signal.fingerprint);
+  if (!active) return active.error();
+  if (!*active) return std::optional<http::Response>();
+  auto count = objects_->count_duplicate((*active)->name, options_.now());
+  if (!count) return count.error();
+  if (!*count) return std::optional<http::Response>();  // it has just ended
+  duplicates_.add();
+  return std::optional(duplicate(**active, **count));
+}
+
+void SignalGateway::lock_and_create(Signal signal, http::Reply reply) {
+  lock_metrics_.attempted();
+  const auto asked = Clock::now();
+  std::vector<LockName> names = {signal_lock(signal.fingerprint)};
+  AcquireOptions how{.ttl = options_.ttl, .wait = options_.wait, .stop = stop_.get_token()};
+  how.metadata["alert"] = signal.alert;
+  how.metadata["target"] = signal.target.text();
+  locks_.acquire_async(
+      std::move(names), std::move(how),
+      [self = shared_from_this(), asked, signal = std::move(signal),
+       reply = std::move(reply)](Result<Lease> acquired) {
+        if (!acquired) return reply(self->no_lock(acquired.error()));
+        const auto since = Clock::now();
+        self->lock_metrics_.acquired(since - asked);
+        // This is a thread of the lock client: what blocks goes to the workers.
+        self->workers_->post(
+            [self, since, signal, reply, lease = std::make_shared<Lease>(std::move(*acquired))] {
+              http::Response response = self->create_locked(signal, *lease);
+              (void)lease->release();  // if that fails, it ends by its TTL
+              self->lock_metrics_.released(Clock::now() - since);
+              reply(std::move(response));
+            });
+      });
+}
+
+http::Response SignalGateway::create_locked(const Signal& signal, const Lease& lease) {
+  auto answer = answer_duplicate(signal);
+  if (!answer) return no_objects(answer.error());
+  if (*answer) return std::move(**answer);
+  if (!lease.valid()) {
+    unavailable_.add();
+    return unavailable("the lock of this fingerprint was lost",
+                       {.code = Code::lost, .message = lease.why_lost()});
+  }
+  return create(signal, guard_of(lease, locks_.owner()));
+}
+
+http::Response SignalGateway::create(const Signal& signal, const Guard& guard) {
+  const Time now = options_.now();
+  RemediationRequest request{.fingerprint = signal.fingerprint,
+                             .target = signal.target,
+                             .signal = signal.document,
+                             .created = now,
+                             .last_seen = now};
+  for (int turn = 1; turn <= kMaxNames; ++turn) {
+    request.name = request_name(signal, now, turn);
+    auto made = objects_->create(request, guard);
+    if (!made) return no_objects(made.error());
+    if (*made) {
+      created_.add();
+      return created(request);
+    }
+    // Either an older one of this second that has ended, or somebody made one without our lock.
+    if (auto answer = answer_duplicate(signal); !answer || *answer) {
+      return answer ? std::move(**answer) : no_objects(answer.error());
+    }
+  }
+  return no_objects({.code = Code::unavailable, .message = "no free name in this second"});
+}
+
+http::Response SignalGateway::no_lock(const Error& error) {
+  lock_metrics_.failed(error);
+  unavailable_.add();
+  return unavailable("the lock of this fingerprint could not be had", error);
+}
+
+http::Response SignalGateway::no_objects(const Error& error) {
+  unavailable_.add();
+  return unavailable(error.code == Code::fenced ? "the lock of this fingerprint was lost"
+                                                : "the store of the requests does not answer",
+                     error);
+}
+
+}  // namespace baton::gateway

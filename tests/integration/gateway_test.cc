@@ -1,0 +1,324 @@
+// The signal gateway: several processes, one remediation request.
+
+#include <csignal>
+#include <list>
+#include <mutex>
+
+#include "integration/gateway_support.h"
+
+namespace baton::test {
+namespace {
+
+using namespace std::chrono_literals;
+using gateway::number;
+using gateway::text;
+
+constexpr std::size_t kRequests = 100;
+
+// Clients that each send one signal and see it through.
+class Clients {
+ public:
+  using Ports = std::function<int(std::size_t attempt)>;
+
+  // Asks again, perhaps somebody else, until the signal is taken.
+  void send(std::string body, Ports ports, bool stubborn) {
+    threads_.emplace_back([this, body = std::move(body), ports = std::move(ports), stubborn] {
+      const auto until = std::chrono::steady_clock::now() + 2 * patience;
+      for (std::size_t attempt = 0; std::chrono::steady_clock::now() < until; ++attempt) {
+        const auto answer = http(ports(attempt), {"POST", "/signals", body});
+        const bool taken = answer && (answer->status == 201 || answer->status == 202);
+        if (taken || !stubborn) return record(answer);
+        std::this_thread::sleep_for(20ms);
+      }
+      record(std::nullopt);
+    });
+  }
+
+  void wait() { threads_.clear(); }
+
+  [[nodiscard]] std::size_t with(int status) const { return statuses_.count(status); }
+  [[nodiscard]] const std::set<std::string>& bodies_named() const { return names_; }
+
+ private:
+  void record(const std::optional<HttpAnswer>& answer) {
+    const std::lock_guard lock(mutex_);
+    statuses_.insert(answer ? answer->status : 0);
+    if (answer && answer->headers.contains("location")) {
+      names_.insert(answer->headers.at("location"));
+    }
+  }
+
+  mutable std::mutex mutex_;
+  std::multiset<int> statuses_;
+  std::set<std::string> names_;
+  std::list<std::jthread> threads_;
+};
+
+void wait_for_the_next_second() {
+  const auto second = [] {
+    return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  };
+  const auto now = second();
+  ASSERT_TRUE(poll_until([&] { return second() != now; }));
+}
+
+class SignalGatewayTest : public GatewayTest {
+ protected:
+  void start_gateways(std::size_t number, const Words& extra = {}) {
+    for (std::size_t i = 0; i < number; ++i) {
+      gateways_.push_back(start("signals", "gateway-" + std::to_string(i), extra));
+    }
+  }
+
+  void send(Clients& clients, std::size_t number, const std::string& alert,
+            std::size_t over_gateways) {
+    for (std::size_t i = 0; i < number; ++i) {
+      const int port = gateways_[i % over_gateways]->port();
+      clients.send(
+          signal(alert), [port](std::size_t) { return port; }, false);
+    }
+  }
+
+  // Half of the requests come in one second, half in the next. All have seen that there is no
+  // request yet, and all wait for the lock, before the first may go on.
+  void one_of_a_hundred(std::size_t over_gateways) {
+    start_gateways(3);
+    LockClient ours = locks();
+    const LockName name = lock_of("HighMemory");
+    auto held = ours.acquire(name);
+    ASSERT_TRUE(held) << held.error().message;
+    Clients clients;
+    const auto waiting = [&] { return ours.get(name).value().waiting; };
+    send(clients, kRequests / 2, "HighMemory", over_gateways);
+    ASSERT_TRUE(poll_until([&] { return waiting() == kRequests / 2; })) << waiting();
+    wait_for_the_next_second();
+    send(clients, kRequests / 2, "HighMemory", over_gateways);
+    ASSERT_TRUE(poll_until([&] { return waiting() == kRequests; })) << waiting();
+    EXPECT_LT(gateways_.front()->threads(), 25) << "a waiting request needs no thread";
+    ASSERT_TRUE(held->release());
+    clients.wait();
+
+    EXPECT_EQ(clients.with(201), 1U);
+    EXPECT_EQ(clients.with(202), kRequests - 1);
+    EXPECT_EQ(clients.bodies_named().size(), 1U) << "all were told the same name";
+    EXPECT_EQ(count("SELECT count(*) FROM gateway_request"), 1);
+    EXPECT_EQ(count("SELECT duplicates FROM gateway_request"),
+              static_cast<std::int64_t>(kRequests - 1));
+    double attempts = 0;
+    double created = 0;
+    for (const auto& gateway : gateways_) {
+      attempts += gateway->metric("gateway_lock_acquisition_attempts_total");
+      created += gateway->metric("gateway_signals_total{result=\"created\"}");
+    }
+    EXPECT_EQ(attempts, kRequests);
+    EXPECT_EQ(created, 1);
+  }
+
+  // Clients as they are in life: who gets no answer asks another gateway.
+  void send_stubbornly(Clients& clients, const std::string& alert) {
+    std::vector<int> ports;
+    for (const auto& gateway : gateways_) ports.push_back(gateway->port());
+    for (std::size_t i = 0; i < kRequests; ++i) {
+      clients.send(
+          signal(alert),
+          [ports, i](std::size_t attempt) { return ports[(i + attempt) % ports.size()]; }, true);
+    }
+  }
+
+  void expect_one_request(const Clients& clients, const std::string& alert) {
+    EXPECT_EQ(clients.with(201) + clients.with(202), kRequests);
+    EXPECT_LE(clients.with(201), 1U) << "its maker may have died before it could say so";
+    EXPECT_EQ(
+        count("SELECT count(*) FROM gateway_request WHERE fingerprint = ?1", {fingerprint(alert)}),
+        1);
+  }
+
+  void kill(const std::string& owner) {
+    for (std::size_t i = 0; i < gateways_.size(); ++i) {
+      if (owner != "gateway-" + std::to_string(i)) continue;
+      gateways_[i]->process().kill(SIGKILL);
+      ASSERT_TRUE(gateways_[i]->process().wait());
+      return;
+    }
+    ADD_FAILURE() << "no gateway is called " << owner;
+  }
+
+  std::vector<std::unique_ptr<Service>> gateways_;
+};
+
+TEST_F(SignalGatewayTest, of_a_hundred_requests_to_one_gateway_one_makes_the_object) {
+  one_of_a_hundred(1);
+}
+
+TEST_F(SignalGatewayTest, of_a_hundred_requests_to_three_gateways_one_makes_the_object) {
+  one_of_a_hundred(3);
+}
+
+TEST_F(SignalGatewayTest, of_a_storm_without_an_order_one_makes_the_object) {
+  start_gateways(3);
+  for (int round = 0; round < 5; ++round) {
+    const std::string alert = "Storm-" + std::to_string(round);
+    Clients clients;
+    send(clients, kRequests, alert, 3);
+    clients.wait();
+    EXPECT_EQ(clients.with(201), 1U);
+    EXPECT_EQ(clients.with(202), kRequests - 1);
+  }
+  EXPECT_EQ(count("SELECT count(*) FROM gateway_request"), 5);
+}
+
+// The one that holds the lock is stuck in the middle of creating when it is killed.
+TEST_F(SignalGatewayTest, a_gateway_killed_while_it_creates_loses_no_request_and_doubles_none) {
+  start_gateways(3, {"--ttl", "2s", "--wait", "20s"});
+  LockClient ours = locks();
+  const auto blocker = database();
+  ASSERT_TRUE(blocker->script("BEGIN IMMEDIATE"));
+  Clients clients;
+  send_stubbornly(clients, "Killed");
+  std::string holder;
+  ASSERT_TRUE(poll_until([&] {
+    const auto lock = ours.get(lock_of("Killed")).value();
+    if (lock.holders.empty() || lock.waiting < kRequests / 2) return false;
+    holder = lock.holders.front().owner;
+    return true;
+  }));
+  kill(holder);
+  ASSERT_TRUE(blocker->script("ROLLBACK"));
+  clients.wait();
+  expect_one_request(clients, "Killed");
+}
+
+// The one that has just created is killed, perhaps before it could answer or let go of the lock.
+TEST_F(SignalGatewayTest, a_gateway_killed_after_it_created_loses_no_request_and_doubles_none) {
+  start_gateways(3, {"--ttl", "2s", "--wait", "20s"});
+  const auto reader = database();
+  for (int round = 0; round < 3; ++round) {
+    const std::string alert = "Killed-" + std::to_string(round);
+    Clients clients;
+    send_stubbornly(clients, alert);
+    std::string maker;
+    ASSERT_TRUE(poll_until(
+        [&] {
+          const auto rows = reader->query(
+              "SELECT e.actor FROM gateway_event AS e JOIN gateway_request AS r"
+              " ON r.name = e.object WHERE r.fingerprint = ?1",
+              {fingerprint(alert)});
+          if (!rows || rows->empty()) return false;
+          maker = text(rows->front(), 0);
+          return true;
+        },
+        patience, 100us));
+    kill(maker);
+    clients.wait();
+    expect_one_request(clients, alert);
+    for (std::size_t i = 0; i < gateways_.size(); ++i) {
+      const std::string name = "gateway-" + std::to_string(i);
+      if (name == maker) gateways_[i] = start("signals", name, {"--ttl", "2s", "--wait", "20s"});
+    }
+  }
+}
+
+TEST_F(SignalGatewayTest, a_signal_after_the_request_has_ended_makes_another_one) {
+  start_gateways(1);
+  const int port = gateways_.front()->port();
+  const auto first = http(port, {"POST", "/signals", signal("Again")});
+  ASSERT_EQ(first.value().status, 201);
+  ASSERT_TRUE(database()->script("UPDATE gateway_request SET phase = 'Completed'"));
+  const auto second = http(port, {"POST", "/signals", signal("Again")});
+  ASSERT_EQ(second.value().status, 201);
+  EXPECT_NE(first->headers.at("location"), second->headers.at("location"))
+      << "even within the same second";
+  const auto shown = http(port, {"GET", second->headers.at("location")});
+  EXPECT_EQ(shown.value().status, 200);
+  EXPECT_NE(shown->body.find(R"("phase":"Pending")"), std::string::npos) << shown->body;
+}
+
+TEST_F(SignalGatewayTest, without_the_lock_the_answer_is_503_and_when_to_come_back) {
+  start_gateways(1, {"--wait", "200ms"});
+  auto held = locks().acquire(lock_of("Busy"));
+  ASSERT_TRUE(held);
+  const auto answer = http(gateways_.front()->port(), {"POST", "/signals", signal("Busy")});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_GE(std::atoi(answer->headers.at("retry-after").c_str()), 1);
+  EXPECT_EQ(answer->body.find("locks.db"), std::string::npos) << "nothing of our machine";
+  EXPECT_EQ(
+      gateways_.front()->metric("gateway_lock_acquisition_failures_total{reason=\"contention\"}"),
+      1);
+  EXPECT_EQ(count("SELECT count(*) FROM gateway_request"), 0);
+}
+
+TEST_F(SignalGatewayTest, without_the_objects_the_answer_is_503) {
+  start_gateways(1);
+  ASSERT_TRUE(database()->script("DROP TABLE gateway_request"));
+  const int port = gateways_.front()->port();
+  EXPECT_EQ(http(port, {"POST", "/signals", signal("Lost")}).value().status, 503);
+  EXPECT_EQ(http(port, {"GET", "/readyz"}).value().status, 503);
+  EXPECT_EQ(http(port, {"GET", "/healthz"}).value().status, 200) << "it is not the process";
+}
+
+TEST_F(SignalGatewayTest, says_what_is_wrong_with_a_signal) {
+  start_gateways(1);
+  const int port = gateways_.front()->port();
+  const std::map<std::string, std::string> wrong = {
+      {"", "no JSON object"},
+      {"[]", "no JSON object"},
+      {R"({"resource":{"kind":"Node","name":"a"}})", "alertName is missing"},
+      {R"({"alertName":"A"})", "resource is missing"},
+      {R"({"alertName":"A","resource":{"kind":"Node"}})", "resource: name is missing"},
+      {R"({"alertName":"A","resource":{"kind":"Node","name":"a/b"}})", "resource: name may have"},
+      {R"({"alertName":"A","resource":{"kind":"Node","name":"a"},"fingerpint":"x"})",
+       "'fingerpint' is no field"},
+  };
+  for (const auto& [body, part] : wrong) {
+    const auto answer = http(port, {"POST", "/signals", body});
+    ASSERT_TRUE(answer) << body;
+    EXPECT_EQ(answer->status, 400) << body;
+    EXPECT_NE(answer->body.find(part), std::string::npos) << body << " " << answer->body;
+  }
+  EXPECT_EQ(http(port, {"POST", "/signals", std::string(2 << 20, ' ')}).value().status, 413);
+  EXPECT_EQ(http(port, {"GET", "/signals"}).value().status, 405);
+  EXPECT_EQ(gateways_.front()->metric("gateway_signals_total{result=\"rejected\"}"),
+            static_cast<double>(wrong.size()));
+}
+
+TEST_F(SignalGatewayTest, finishes_what_it_has_begun_when_it_is_asked_to_end) {
+  start_gateways(1);
+  auto held = locks().acquire(lock_of("Last"));
+  ASSERT_TRUE(held);
+  Clients clients;
+  send(clients, 1, "Last", 1);
+  LockClient ours = locks();
+  ASSERT_TRUE(poll_until([&] { return ours.get(lock_of("Last")).value().waiting == 1; }));
+  Process& process = gateways_.front()->process();
+  process.kill(SIGTERM);
+  ASSERT_TRUE(process.wait_for_err("stopping"));
+  ASSERT_TRUE(held->release());
+  clients.wait();
+  EXPECT_EQ(clients.with(201), 1U);
+  const auto status = process.wait();
+  ASSERT_TRUE(status);
+  EXPECT_TRUE(status->success()) << status->describe() << process.err();
+}
+
+TEST_F(GatewayTest, a_wrong_command_line_is_explained) {
+  const auto refuses = [](Words words, const std::string& part) {
+    words.insert(words.begin(), BATON_GATEWAY);
+    const auto run = test::run({.argv = words});
+    EXPECT_EQ(run.status.code, 2);
+    EXPECT_NE(run.err.find(part), std::string::npos) << run.err;
+  };
+  refuses({}, "signals or orchestrator");
+  refuses({"signals", "--ttl", "5"}, "--ttl");
+  refuses({"signals", "--listen", "8080"}, "IP:PORT");
+  refuses({"signals", "--store", "nowhere:x"}, "nowhere");
+  refuses({"signals", "--store", store(), "--objects", "x://u:secret@h"}, "x://u:***@h");
+  const auto help = test::run({.argv = {BATON_GATEWAY, "signals", "--help"},
+                               .env = {{"BATON_STORE", "postgres://u:secret@h/d"}}});
+  EXPECT_TRUE(help.status.success());
+  EXPECT_EQ(help.out.find("secret"), std::string::npos);
+  EXPECT_NE(help.out.find("Examples:"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace baton::test
