@@ -1,0 +1,284 @@
+// The parts of baton-gateway inside one process, where a test can stop them at any point.
+
+#include <future>
+#include <latch>
+
+#include <gtest/gtest.h>
+
+#include "apps/gateway/orchestrator.h"
+#include "apps/gateway/signal_gateway.h"
+#include "baton/memory_store.h"
+#include "support/temp_dir.h"
+#include "support/wait.h"
+
+namespace baton::gateway {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kSignal =
+    R"({"alertName":"HighMemory","namespace":"shop",
+        "resource":{"kind":"Deployment","name":"cart"},"severity":"critical",
+        "labels":{"team":"checkout"}})";
+
+TEST(Signal, is_read_with_its_fingerprint) {
+  const auto signal = parse_signal(kSignal);
+  ASSERT_TRUE(signal) << signal.error().message;
+  EXPECT_EQ(signal->alert, "HighMemory");
+  EXPECT_EQ(signal->target.text(), "shop/Deployment/cart");
+  EXPECT_EQ(parse_target("shop/Deployment/cart"), signal->target);
+  // printf HighMemory:shop:Deployment:cart | sha256sum
+  EXPECT_EQ(signal->fingerprint,
+            "12b6118dbb670f94f62d15b810fc384af2314d4336620a82d7e8c54e8e9bd9c3");
+}
+
+TEST(Signal, a_given_fingerprint_stands) {
+  const auto signal = parse_signal(
+      R"({"alertName":"A","resource":{"kind":"Node","name":"n"},"fingerprint":"my:own-1"})");
+  ASSERT_TRUE(signal);
+  EXPECT_EQ(signal->fingerprint, "my:own-1");
+}
+
+TEST(Signal, different_parts_have_different_fingerprints) {
+  std::set<std::string> seen;
+  for (const Target& target : {Target{"", "a", "b"}, Target{"a", "b", ""}, Target{"a:b", "", ""},
+                               Target{"", "a:b", ""}, Target{"", "", "a:b"}}) {
+    EXPECT_TRUE(seen.insert(fingerprint_of("x", target)).second) << target.text();
+  }
+}
+
+TEST(Signal, limits_hold) {
+  const auto with = [](const std::string& extra) {
+    return parse_signal(R"({"alertName":"A","resource":{"kind":"Node","name":"n"},)" + extra + "}");
+  };
+  EXPECT_TRUE(with(R"("severity":"info")"));
+  EXPECT_FALSE(with(R"("severity":"bad")"));
+  EXPECT_FALSE(with(R"("severity":1)"));
+  EXPECT_FALSE(with(R"("labels":["a"])"));
+  EXPECT_FALSE(with(R"("labels":{"a":1})"));
+  EXPECT_FALSE(with(R"("labels":{"":"a"})"));
+  EXPECT_FALSE(with(R"("labels":{"a":")" + std::string(4097, 'x') + "\"}"));
+  EXPECT_FALSE(with(R"("namespace":")" + std::string(64, 'x') + "\""));
+  EXPECT_FALSE(with(R"("fingerprint":")" + std::string(129, 'x') + "\""));
+  EXPECT_FALSE(with(R"("fingerprint":"a b")"));
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += (i == 0 ? "\"" : ",\"") + std::to_string(i) + "\":\"\"";
+  EXPECT_FALSE(with("\"labels\":{" + many + "}"));
+  EXPECT_FALSE(parse_signal(std::string(500'000, '[')));
+  EXPECT_FALSE(
+      parse_signal("{\"a\":" + std::string(100'000, '[') + std::string(100'000, ']') + "}"));
+}
+
+TEST(Signal, every_signal_that_is_accepted_can_be_locked) {
+  const Target longest{std::string(63, 'n'), std::string(63, 'k'), std::string(253, 'x')};
+  EXPECT_TRUE(validate(target_lock(longest)));
+  EXPECT_TRUE(validate(signal_lock(std::string(128, 'f'))));
+  EXPECT_EQ(print_path(target_lock({"", "Node", "worker-1"})), "ro-lock/Node/worker-1");
+  EXPECT_EQ(print_path(signal_lock("abc")), "gw-lock/abc");
+}
+
+// An HTTP client without HTTP.
+struct Asked {
+  std::promise<http::Response> promise;
+  std::future<http::Response> answer = promise.get_future();
+};
+
+class GatewayServices : public ::testing::Test {
+ protected:
+  GatewayServices() : objects_(open_objects("sqlite:" + (dir_ / "objects.db").string()).value()) {}
+  ~GatewayServices() override { workers_->stop(); }
+
+  static LockClient client() { return LockClient::make(make_memory_store()).value(); }
+
+  std::shared_ptr<SignalGateway> gateway(LockClient locks, std::function<Time()> now) {
+    return std::make_shared<SignalGateway>(std::move(locks), objects_, workers_, metrics_,
+                                           GatewayOptions{.now = std::move(now)});
+  }
+
+  static std::shared_ptr<Asked> ask(SignalGateway& gateway) {
+    auto asked = std::make_shared<Asked>();
+    gateway.handle({.body = kSignal}, http::Reply([asked](http::Response response) {
+                     asked->promise.set_value(std::move(response));
+                   }));
+    return asked;
+  }
+
+  static int status(Asked& asked) {
+    if (asked.answer.wait_for(test::patience) != std::future_status::ready) return 0;
+    return asked.answer.get().status;
+  }
+
+  RemediationRequest make_request(const std::string& name, Token token = 1) {
+    const Time now(std::chrono::milliseconds(++clock_));
+    RemediationRequest request{.name = name,
+                               .fingerprint = name,
+                               .target = {"", "Node", "worker-1"},
+                               .signal = "{}",
+                               .created = now,
+                               .last_seen = now};
+    EXPECT_TRUE(objects_->create(request, guard(name, token)).value());
+    return request;
+  }
+
+  static Guard guard(const std::string& key, Token token) {
+    return {.key = key, .token = token, .owner = "test"};
+  }
+
+  Orchestrator orchestrator(LockClient locks) {
+    return {std::move(locks),
+            objects_,
+            *metrics_,
+            {.keep = 10ms, .now = [this] { return Time(std::chrono::milliseconds(clock_)); }}};
+  }
+
+  test::TempDir dir_{"gateway"};
+  std::shared_ptr<observe::Metrics> metrics_ = std::make_shared<observe::Metrics>();
+  std::shared_ptr<http::WorkerPool> workers_ = std::make_shared<http::WorkerPool>(4);
+  std::shared_ptr<ObjectStore> objects_;
+  std::int64_t clock_ = 1'000'000;
+};
+
+// What the lock is for: gateways that share none make one request each, because between the check
+// and the creation lies time, and the names differ once that crosses a second.
+TEST_F(GatewayServices, without_a_common_lock_two_gateways_make_two_requests) {
+  std::latch both_have_checked(2);
+  const auto at = [&](int second) {
+    return [&both_have_checked, second] {
+      both_have_checked.arrive_and_wait();
+      return Time(std::chrono::seconds(second));
+    };
+  };
+  const auto first = gateway(client(), at(1));
+  const auto second = gateway(client(), at(2));
+  const auto one = ask(*first);
+  const auto two = ask(*second);
+  EXPECT_EQ(status(*one), 201);
+  EXPECT_EQ(status(*two), 201);
+}
+
+TEST_F(GatewayServices, with_it_the_second_waits_and_finds_a_duplicate) {
+  LockClient locks = client();
+  const LockName name = signal_lock(parse_signal(kSignal)->fingerprint);
+  std::promise<void> go;
+  const auto may_go = go.get_future().share();
+  const auto first = gateway(locks, [may_go] {
+    may_go.wait();
+    return Time(1s);
+  });
+  const auto second = gateway(locks, [] { return Time(2s); });
+  const auto one = ask(*first);
+  ASSERT_TRUE(test::poll_until([&] { return !locks.get(name)->holders.empty(); }));
+  const auto two = ask(*second);
+  ASSERT_TRUE(test::poll_until([&] { return locks.get(name)->waiting == 1; }));
+  go.set_value();
+  EXPECT_EQ(status(*one), 201);
+  EXPECT_EQ(status(*two), 202);
+}
+
+TEST_F(GatewayServices, stopping_answers_those_who_wait) {
+  LockClient locks = client();
+  const LockName name = signal_lock(parse_signal(kSignal)->fingerprint);
+  auto held = locks.acquire(name);
+  ASSERT_TRUE(held);
+  const auto waiting = gateway(locks, [] { return Time(1s); });
+  const auto asked = ask(*waiting);
+  ASSERT_TRUE(test::poll_until([&] { return locks.get(name)->waiting == 1; }));
+  waiting->stop();
+  EXPECT_EQ(status(*asked), 503);
+}
+
+TEST_F(GatewayServices, an_overtaken_holder_cannot_write) {
+  RemediationRequest request = make_request("rr-1", 7);
+  request.name = "rr-2";
+  const auto refused = objects_->create(request, guard("rr-1", 6));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::fenced);
+  EXPECT_FALSE(objects_->request("rr-2").value());
+  const WorkflowExecution execution{.name = "we-1", .request = "rr-1", .target = request.target};
+  EXPECT_EQ(objects_->create(execution, guard("rr-1", 6)).error().code, Code::fenced);
+  EXPECT_EQ(objects_->set_running("rr-1", "we-1", guard("rr-1", 6)).error().code, Code::fenced);
+}
+
+TEST_F(GatewayServices, a_taken_name_is_not_written_over) {
+  const RemediationRequest request = make_request("rr-1");
+  EXPECT_FALSE(objects_->create(request, guard("rr-1", 2)).value());
+}
+
+TEST_F(GatewayServices, the_oldest_request_of_each_free_target_can_start) {
+  using Verdict = Orchestrator::Verdict;
+  const auto first = make_request("rr-1");
+  const auto second = make_request("rr-2");
+  auto orchestra = orchestrator(client());
+  const auto startable = objects_->startable_requests(10);
+  ASSERT_EQ(startable->size(), 1U);
+  EXPECT_EQ(startable->front().name, "rr-1");
+  EXPECT_EQ(orchestra.reconcile(first), Verdict::started);
+  EXPECT_EQ(orchestra.reconcile(first), Verdict::settled) << "old news";
+  EXPECT_TRUE(objects_->startable_requests(10)->empty());
+  EXPECT_EQ(orchestra.reconcile(second), Verdict::target_busy);
+
+  ASSERT_TRUE(objects_->finish_execution("we-rr-1", Phase::failed, Time(1s)).value());
+  EXPECT_TRUE(orchestra.pass());
+  EXPECT_EQ((*objects_->request("rr-1"))->phase, Phase::failed);
+  EXPECT_EQ((*objects_->request("rr-2"))->phase, Phase::running);
+  EXPECT_EQ((*objects_->active_execution(second.target))->request, "rr-2");
+}
+
+TEST_F(GatewayServices, a_locked_target_is_put_off) {
+  LockClient locks = client();
+  const auto request = make_request("rr-1");
+  auto held = locks.acquire(target_lock(request.target));
+  ASSERT_TRUE(held);
+  auto orchestra = orchestrator(locks);
+  EXPECT_EQ(orchestra.reconcile(request), Orchestrator::Verdict::lock_busy);
+  EXPECT_TRUE(orchestra.pass()) << "busy is no trouble";
+  ASSERT_TRUE(held->release());
+  EXPECT_EQ(orchestra.reconcile(request), Orchestrator::Verdict::started);
+}
+
+// As if an orchestrator had died between making the execution and noting it, before the workflow
+// ended and after.
+TEST_F(GatewayServices, an_execution_that_was_made_is_not_made_again) {
+  for (const bool ended : {false, true}) {
+    const std::string name = ended ? "rr-ended" : "rr-running";
+    const auto request = make_request(name);
+    const WorkflowExecution execution{
+        .name = "we-" + name, .request = name, .target = request.target};
+    ASSERT_TRUE(objects_->create(execution, guard("other", 1)).value());
+    if (ended) {
+      ASSERT_TRUE(objects_->finish_execution(execution.name, Phase::completed, Time(1s)).value());
+    }
+    auto orchestra = orchestrator(client());
+    const auto startable = objects_->startable_requests(10);
+    ASSERT_EQ(startable->size(), 1U) << name;
+    EXPECT_EQ(orchestra.reconcile(startable->front()), Orchestrator::Verdict::adopted);
+    if (!ended) {
+      ASSERT_TRUE(objects_->finish_execution(execution.name, Phase::completed, Time(1s)).value());
+    }
+    EXPECT_TRUE(orchestra.pass());
+    EXPECT_EQ((*objects_->request(name))->phase, Phase::completed);
+  }
+}
+
+TEST_F(GatewayServices, what_has_ended_is_forgotten_in_time) {
+  make_request("rr-active");
+  auto orchestra = orchestrator(client());
+  EXPECT_TRUE(orchestra.pass());
+  const Time now{std::chrono::milliseconds(clock_)};
+  ASSERT_TRUE(objects_->finish_execution("we-rr-active", Phase::completed, now).value());
+  EXPECT_TRUE(orchestra.pass());
+  ASSERT_TRUE(objects_->request("rr-active").value());
+  EXPECT_TRUE(objects_->forget(now + 1ms).value() > 0);
+  EXPECT_FALSE(objects_->request("rr-active").value());
+  EXPECT_FALSE(objects_->execution("we-rr-active").value());
+}
+
+TEST(Objects, a_url_that_cannot_be_used_is_explained) {
+  EXPECT_EQ(open_objects("k8s://default").error().code, Code::unsupported);
+  EXPECT_EQ(open_objects("sqlite:").error().code, Code::bad_url);
+  EXPECT_EQ(open_objects("what").error().code, Code::bad_url);
+  EXPECT_FALSE(open_objects("sqlite:/nowhere/at/all.db"));
+}
+
+}  // namespace
+}  // namespace baton::gateway
