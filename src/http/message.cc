@@ -23,6 +23,13 @@ std::string_view Request::header(std::string_view name) const {
   return value == nullptr ? std::string_view{} : *value;
 }
 
+bool is_cross_origin(const Request& request) {
+  const std::string_view origin = request.header("origin");
+  if (origin.empty()) return false;  // no browser
+  const auto scheme = origin.find("://");
+  return scheme == std::string_view::npos || origin.substr(scheme + 3) != request.header("host");
+}
+
 Response error_response(int status, std::string_view code, std::string_view message) {
   const nlohmann::json body = {{"error", {{"code", code}, {"message", message}}}};
   return {.status = status,

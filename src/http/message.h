@@ -30,6 +30,10 @@ struct Request {
   [[nodiscard]] std::string_view header(std::string_view name) const;  // in lower case
 };
 
+// Whether a browser sends it on behalf of a page that another server gave it. Such a page can make
+// it send requests to anything the browser reaches, this machine included.
+[[nodiscard]] BATON_EXPORT bool is_cross_origin(const Request& request);
+
 struct Response {
   int status = 200;
   std::string body;

@@ -445,6 +445,19 @@ TEST_F(HttpServer, a_taken_port_and_a_wrong_address_are_errors_in_words) {
   EXPECT_EQ(wrong.error().code, Code::bad_request);
 }
 
+TEST_F(HttpServer, a_page_of_another_origin_cannot_make_a_browser_write) {
+  start();
+  const auto with_origin = [&](const std::string& origin) {
+    HttpClient client = connect();
+    client.send("POST /echo HTTP/1.1\r\nHost: localhost:80\r\nOrigin: " + origin +
+                "\r\nContent-Length: 1\r\n\r\nx");
+    return client.read().value_or(test::HttpAnswer{}).status;
+  };
+  EXPECT_EQ(with_origin("http://evil.example"), 403);
+  EXPECT_EQ(with_origin("null"), 403);
+  EXPECT_EQ(with_origin("http://localhost:80"), 200) << "our own page";
+}
+
 TEST_F(HttpServer, a_header_value_cannot_smuggle_in_another_header) {
   router_.add("GET", "/evil", [](const Request&) {
     return Response{.headers = {{"X-Name", "a\r\nSet-Cookie: b"}}};
