@@ -133,6 +133,17 @@ class SignalGatewayTest : public GatewayTest {
         1);
   }
 
+  // Not in the middle of a transaction of the lock store, where it would hold up everybody.
+  void pause(Service& service) {
+    LockClient ours = locks();
+    ASSERT_TRUE(poll_until([&] {
+      service.process().kill(SIGSTOP);
+      if (ours.try_acquire({.subject = "probe"})) return true;
+      service.process().kill(SIGCONT);
+      return false;
+    }));
+  }
+
   void kill(const std::string& owner) {
     for (std::size_t i = 0; i < gateways_.size(); ++i) {
       if (owner != "gateway-" + std::to_string(i)) continue;
@@ -216,6 +227,26 @@ TEST_F(SignalGatewayTest, a_gateway_killed_after_it_created_loses_no_request_and
       if (name == maker) gateways_[i] = start("signals", name, {"--ttl", "2s", "--wait", "20s"});
     }
   }
+}
+
+// Paused between having looked and writing, it wakes up when somebody else has done the work.
+TEST_F(SignalGatewayTest, a_gateway_that_was_paused_cannot_write_any_more) {
+  start_gateways(2, {"--ttl", "2s", "--wait", "20s"});
+  const auto blocker = database();
+  ASSERT_TRUE(blocker->script("BEGIN IMMEDIATE"));
+  Clients first;
+  send(first, 1, "Paused", 1);
+  ASSERT_TRUE(poll_until(
+      [&] { return gateways_[0]->metric("gateway_lock_acquisition_successes_total") == 1; }));
+  pause(*gateways_[0]);
+  ASSERT_TRUE(blocker->script("ROLLBACK"));
+  const auto second = http(gateways_[1]->port(), {"POST", "/signals", signal("Paused")});
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->status, 201) << second->body;
+  gateways_[0]->process().kill(SIGCONT);
+  first.wait();
+  EXPECT_EQ(first.with(201), 0U);
+  EXPECT_EQ(count("SELECT count(*) FROM gateway_request"), 1);
 }
 
 TEST_F(SignalGatewayTest, a_signal_after_the_request_has_ended_makes_another_one) {
