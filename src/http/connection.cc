@@ -19,6 +19,8 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include "http/refusals.h"
+
 namespace baton::http {
 
 namespace net = boost::asio;
@@ -46,12 +48,6 @@ std::string one_line(std::string text) {
       text.begin(), text.end(),
       [](char character) { return static_cast<unsigned char>(character) < 0x20; }, ' ');
   return text;
-}
-
-Response too_busy(std::string_view message) {
-  Response response = error_response(503, "busy", message);
-  response.headers.emplace_back("Retry-After", "1");
-  return response;
 }
 
 Response explain(const error_code& problem) {
@@ -245,13 +241,6 @@ class HttpConnection final : public Connection,
       return answer(error_response(403, "forbidden", "a page of another origin may not do this"));
     }
     start_handler(match, std::move(request));
-  }
-
-  static Response no_route(const Router::Match& match) {
-    if (match.allowed.empty()) return error_response(404, "not_found", "there is no such path");
-    Response response = error_response(405, "method_not_allowed", "this path takes another method");
-    response.headers.emplace_back("Allow", match.allowed);
-    return response;
   }
 
   void start_handler(const Router::Match& match, Request request) {

@@ -1,0 +1,18 @@
+#include "http/refusals.h"
+
+namespace baton::http {
+
+Response too_busy(std::string_view message) {
+  Response response = error_response(503, "busy", message);
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
+Response no_route(const Router::Match& match) {
+  if (match.allowed.empty()) return error_response(404, "not_found", "there is no such path");
+  Response response = error_response(405, "method_not_allowed", "this path takes another method");
+  response.headers.emplace_back("Allow", match.allowed);
+  return response;
+}
+
+}  // namespace baton::http

@@ -1,0 +1,18 @@
+#pragma once
+
+// Private to src/http: answers that need no handler.
+
+#include <string_view>
+
+#include "http/message.h"
+#include "http/router.h"
+
+namespace baton::http {
+
+// 503, come back soon.
+[[nodiscard]] Response too_busy(std::string_view message);
+
+// 404, or 405 with the methods that the path takes.
+[[nodiscard]] Response no_route(const Router::Match& match);
+
+}  // namespace baton::http
