@@ -1,0 +1,331 @@
+#include "store/redis/codec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "core/apply.h"
+#include "store/redis/msgpack.h"
+
+namespace baton::store::redis {
+namespace {
+
+void pack_ordinal(Packer& out, const std::optional<std::int64_t>& ordinal) {
+  if (ordinal) {
+    out.text(std::to_string(*ordinal));
+  } else {
+    out.flag(false);
+  }
+}
+
+void pack_change(Packer& out, const NoteChange& change) {
+  pack_ordinal(out, change.ordinal);
+  if (change.text) {
+    out.text(*change.text);
+  } else {
+    out.flag(false);
+  }
+}
+
+// Nothing where the schema's version is not asked about.
+void pack_version(Packer& out, const Request& request) {
+  if (request.asks[0].key == core::kSchemaKey) {
+    out.flag(false);
+  } else {
+    out.text(std::to_string(request.schema_version));
+  }
+}
+
+// The last seven of a holder, as they will stand in the name's value.
+std::string claimant(const Request& request) {
+  Packer metadata;
+  for (const auto& [name, value] : request.metadata) metadata.text(name).text(value);
+  Packer out;
+  pack_ordinal(out, request.if_ordinal_below);
+  pack_change(out, request.change);
+  out.text(request.predicate).text(request.owner).text(request.channel).text(metadata.bytes());
+  return out.take();
+}
+
+std::int64_t ordinal_in(std::string_view digits) {
+  std::int64_t ordinal = 0;
+  const auto [end, problem] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+  if (problem != std::errc{} || end != digits.data() + digits.size()) {
+    throw std::runtime_error("a broken ordinal");
+  }
+  return ordinal;
+}
+
+std::optional<std::string_view> optional_text(Unpacker& in) {
+  if (in.is_flag()) {
+    in.flag();
+    return std::nullopt;
+  }
+  return in.text();
+}
+
+std::optional<std::int64_t> optional_ordinal(Unpacker& in) {
+  const auto digits = optional_text(in);
+  return digits ? std::optional(ordinal_in(*digits)) : std::nullopt;
+}
+
+Mode mode_in(std::int64_t number) {
+  if (number < 0 || number >= static_cast<std::int64_t>(kAllModes.size())) {
+    throw std::runtime_error("an unknown mode");
+  }
+  return static_cast<Mode>(number);
+}
+
+void read_claimant(Unpacker& in, core::Claimant& who) {
+  who.if_ordinal_below = optional_ordinal(in);
+  who.change.ordinal = optional_ordinal(in);
+  if (const auto text = optional_text(in)) who.change.text = *text;
+  who.predicate = in.text();
+  who.owner = in.text();
+  who.channel = in.text();
+  Unpacker metadata(in.text());
+  while (!metadata.done()) {
+    const std::string name(metadata.text());
+    who.metadata[name] = metadata.text();
+  }
+}
+
+core::StoreTime time_in(Unpacker& in) { return core::StoreTime(in.number()); }
+
+core::Holder read_holder(Unpacker& in) {
+  in.array_of(16);
+  core::Holder holder;
+  holder.token = static_cast<Token>(in.number());
+  holder.since = time_in(in);
+  holder.expires = time_in(in);
+  holder.ttl = Millis(in.number());
+  holder.at_least_for = Millis(in.number());
+  holder.grant = grant_in(in.text());
+  holder.mode = mode_in(in.number());
+  const auto state = in.number();
+  if (state < 0 || state > 2) throw std::runtime_error("an unknown state");
+  holder.state = static_cast<core::HolderState>(state);
+  if (const auto reason = optional_text(in)) {
+    holder.revoked = true;
+    holder.reason = *reason;
+  }
+  read_claimant(in, holder);
+  return holder;
+}
+
+core::Waiter read_waiter(Unpacker& in) {
+  in.array_of(16);
+  core::Waiter waiter;
+  waiter.turn = static_cast<std::uint64_t>(in.number());
+  waiter.stale = time_in(in);
+  waiter.handoff = Millis(in.number());
+  waiter.ttl = Millis(in.number());
+  waiter.at_least_for = Millis(in.number());
+  waiter.grant = grant_in(in.text());
+  waiter.mode = mode_in(in.number());
+  waiter.alone = in.flag();
+  waiter.converting = in.flag();
+  read_claimant(in, waiter);
+  return waiter;
+}
+
+LockInfo describe(const Request& request, std::string_view value, core::StoreTime now) {
+  const auto state = value.empty() ? core::NameState{} : read_value(value);
+  return core::describe(request.asks[0].key, state, now, ~std::size_t{0});
+}
+
+std::string explain(std::string_view problem) {
+  return problem == "WRONGTYPE" ? "there is something else in Redis under the key of this name"
+                                : "the value of this name in Redis is not Baton's, or damaged";
+}
+
+// [outcome, tokens, ordinal, text, holders, ends, message]
+Reply read_long(Unpacker& in, std::int64_t outcome, core::StoreTime now) {
+  if (outcome < 0 || outcome > static_cast<std::int64_t>(Outcome::done)) {
+    throw std::runtime_error("an unknown outcome");
+  }
+  Reply reply;
+  reply.outcome = static_cast<Outcome>(outcome);
+  for (auto left = in.array(); left > 0; --left) {
+    reply.tokens.push_back(static_cast<Token>(in.number()));
+  }
+  reply.note.ordinal = ordinal_in(in.text());
+  reply.note.text = in.text();
+  core::NameState state;
+  for (auto left = in.array(); left > 0; --left) state.holders.push_back(read_holder(in));
+  if (!state.holders.empty()) reply.holders = core::describe({}, state, now, 0).holders;
+  const std::int64_t ends = in.number();
+  if (ends >= 0) {
+    reply.retry_after =
+        std::chrono::ceil<Millis>(std::max(core::StoreTime(ends) - now, core::StoreTime{0}));
+  }
+  reply.message = in.text();
+  return reply;
+}
+
+Reply read_reply(Unpacker& in, const Request& request, core::StoreTime now) {
+  const auto size = in.array();
+  const auto tag = in.number();
+  if (size == 7) return read_long(in, tag, now);
+  Reply reply;
+  if (size == 1 && tag == 7) {
+    reply.outcome = Outcome::done;
+  } else if (size == 2 && tag == 0) {
+    reply.outcome = Outcome::granted;
+    reply.tokens = {static_cast<Token>(in.number())};
+  } else if (size == 2 && tag == 8) {
+    reply.outcome = Outcome::done;
+    reply.info = describe(request, in.text(), now);
+  } else if (size == 2 && tag == 9) {
+    reply.message = explain(in.text());
+  } else {
+    throw std::runtime_error("an unknown kind of reply");
+  }
+  return reply;
+}
+
+}  // namespace
+
+std::string grant_bytes(GrantId grant) {
+  if (grant.empty()) return {};
+  std::string bytes;
+  for (const std::uint64_t half : {grant.high, grant.low}) {
+    for (int i = 7; i >= 0; --i) bytes += static_cast<char>(half >> (8 * i));
+  }
+  return bytes;
+}
+
+GrantId grant_in(std::string_view bytes) {
+  if (bytes.size() != 16) throw std::runtime_error("a broken grant id");
+  std::uint64_t halves[2] = {0, 0};
+  for (std::size_t i = 0; i < 16; ++i) {
+    halves[i / 8] = halves[i / 8] << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return {halves[0], halves[1]};
+}
+
+std::size_t Parcel::name_at(std::string_view key) {
+  if (names_.size() == 1 && found_.empty()) found_.emplace(names_[0].key, 0);
+  if (const auto it = found_.find(key); it != found_.end()) return it->second;
+  const std::string_view region = Layout::region_of(key);
+  const auto known = std::find(regions_.begin(), regions_.end(), region);
+  names_.push_back({key, static_cast<std::size_t>(known - regions_.begin())});
+  if (known == regions_.end()) regions_.push_back(region);
+  if (names_.size() > 1) found_.emplace(key, names_.size() - 1);
+  return names_.size() - 1;
+}
+
+void Parcel::add(const Request& request, std::size_t place) {
+  std::vector<std::size_t> at;
+  for (const Ask& ask : request.asks) at.push_back(name_at(ask.key));
+  requests_.emplace_back(&request, std::move(at));
+  places_.push_back(place);
+}
+
+std::vector<std::string> Parcel::keys() const {
+  std::vector<std::string> keys;
+  if (!clustered_) keys.push_back(layout_.version());
+  for (const auto& region : regions_) keys.push_back(layout_.counter(region));
+  for (const auto& name : names_) keys.push_back(layout_.name(name.key));
+  return keys;
+}
+
+// As verbs_more.lua reads it.
+void Parcel::pack(Packer& out, const Request& request, const std::vector<std::size_t>& at) const {
+  static constexpr std::size_t kSizes[] = {11, 6, 6, 6, 7, 5, 5, 3};
+  out.array(kSizes[static_cast<std::size_t>(request.verb)]);
+  out.number(static_cast<std::int64_t>(request.verb)).text(grant_bytes(request.grant));
+  const bool single = at.size() == 1;
+  const auto each = [&](auto one) {
+    if (!single) out.array(at.size());
+    for (std::size_t i = 0; i < at.size(); ++i) out.number(one(i));
+  };
+  each([&](std::size_t i) { return static_cast<std::int64_t>(first_name() + at[i] + 1); });
+  const auto modes = [&] {
+    each([&](std::size_t i) { return static_cast<std::int64_t>(request.asks[i].mode); });
+  };
+  switch (request.verb) {
+    case Verb::acquire:
+      modes();
+      pack_version(out, request);
+      out.number(request.ticket.count()).number(request.handoff.count());
+      out.number(request.ttl.count()).number(request.at_least_for.count());
+      out.flag(single && !request.if_ordinal_below && request.change.empty());
+      out.text(claimant(request));
+      break;
+    case Verb::claim:
+    case Verb::convert:
+      modes();
+      pack_version(out, request);
+      out.number(request.ticket.count());
+      break;
+    case Verb::renew:
+      out.flag(single && request.change.empty());
+      pack_change(out, request.change);
+      break;
+    case Verb::release:
+      out.flag(single && request.change.empty() && request.to.empty());
+      pack_change(out, request.change);
+      out.text(request.to);
+      break;
+    case Verb::cancel: out.number(request.tombstone.count()).flag(request.converting); break;
+    case Verb::break_: out.text(request.reason).flag(request.immediately); break;
+    case Verb::get: break;
+  }
+}
+
+std::string Parcel::order() const {
+  Packer out;
+  out.array(5).number(clustered_ ? 0 : 1).number(static_cast<std::int64_t>(regions_.size()));
+  if (regions_.size() == 1) {
+    out.flag(false);
+  } else {
+    out.array(first_name() + names_.size());
+    for (std::size_t i = 0; i < first_name(); ++i) out.number(0);
+    for (const auto& name : names_) out.number(static_cast<std::int64_t>(name.region + 1));
+  }
+  const auto schema = std::find_if(names_.begin(), names_.end(),
+                                   [](const Name& name) { return name.key == core::kSchemaKey; });
+  if (clustered_ || schema == names_.end()) {
+    out.flag(false);
+  } else {
+    out.number(static_cast<std::int64_t>(first_name()) + (schema - names_.begin()) + 1);
+  }
+  out.array(requests_.size());
+  for (const auto& [request, at] : requests_) pack(out, *request, at);
+  return out.take();
+}
+
+Answer read_answer(std::string_view bytes, const std::vector<const Request*>& asked) {
+  Unpacker in(bytes);
+  Answer answer;
+  answer.server_time = in.number();
+  answer.late = in.done();
+  if (answer.late) return answer;
+  const core::StoreTime now(in.number());
+  for (const Request* request : asked) answer.replies.push_back(read_reply(in, *request, now));
+  if (!in.done()) throw std::runtime_error("more replies than requests");
+  return answer;
+}
+
+core::NameState read_value(std::string_view value) {
+  if (!value.starts_with('0') && !value.starts_with('1')) {
+    throw std::runtime_error("a value of an unknown kind");
+  }
+  Unpacker in(value.substr(1));
+  in.array_of(5);
+  core::NameState state;
+  for (auto left = in.array(); left > 0; --left) state.holders.push_back(read_holder(in));
+  for (auto left = in.array(); left > 0; --left) state.waiters.push_back(read_waiter(in));
+  for (auto left = in.array(); left > 0; --left) {
+    in.array_of(2);
+    const GrantId grant = grant_in(in.text());
+    state.tombstones.push_back({grant, time_in(in)});
+  }
+  state.note.ordinal = ordinal_in(in.text());
+  state.note.text = in.text();
+  return state;
+}
+
+}  // namespace baton::store::redis
