@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include "core/apply.h"
 #include "store/redis/redis_error.h"
@@ -9,9 +10,7 @@
 namespace baton::store::redis {
 namespace {
 
-constexpr std::size_t kMaxRequests = 256;  // in a parcel: others wait while the script runs
-constexpr std::size_t kMaxKeys = 1000;     // Lua's stack bounds it
-constexpr int kRounds = 8;                 // of a batch that a cluster sends about
+constexpr int kRounds = 8;  // of a batch that a cluster sends about
 
 // "MOVED 3999 127.0.0.1:6381"
 std::optional<std::pair<int, Node>> parse_moved(std::string_view text) {
@@ -32,6 +31,7 @@ std::optional<std::pair<int, Node>> parse_moved(std::string_view text) {
 }  // namespace
 
 Node Service::node_of(int slot) const {
+  if (!clustered) return settings.node;
   const std::lock_guard lock(mutex_);
   const auto it = nodes_.find(slot);
   return it == nodes_.end() ? settings.node : it->second;
@@ -74,35 +74,63 @@ std::optional<std::string> BatchRun::unsupported(const Request& request) const {
   return std::nullopt;
 }
 
+// A request takes the shortest way if it is a plain one, its name was free lately, and no other of
+// the batch could see the difference: the names of all others are different ones.
 void BatchRun::sort_out() {
+  std::unordered_map<std::string_view, int> uses;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
-    const Request& request = batch_[i];
-    if (auto rule = core::broken_rule(request)) {
+    if (auto rule = core::broken_rule(batch_[i])) {
       replies_[i].message = std::move(*rule);
       continue;
     }
-    if (auto why = unsupported(request)) {
-      replies_[i].outcome = Outcome::unsupported;
-      replies_[i].message = std::move(*why);
+    if (auto why = unsupported(batch_[i])) {
+      replies_[i] = {.outcome = Outcome::unsupported, .message = std::move(*why)};
       continue;
     }
+    replies_[i].outcome = Outcome::busy;  // to be answered
+    if (batch_.size() == 1) continue;
+    for (const Ask& ask : batch_[i].asks) ++uses[ask.key];
+  }
+  const bool schema_in_use = uses.contains(core::kSchemaKey);
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (replies_[i].outcome != Outcome::busy) continue;
+    const Request& request = batch_[i];
     renewals_only_ = renewals_only_ && request.verb == Verb::renew;
-    const int slot = service_.clustered ? slot_of(service_.layout.name(request.asks[0].key)) : 0;
-    // The last one of its slot, so that requests for one name keep their order.
-    const auto open = std::find_if(parcels_.rbegin(), parcels_.rend(),
-                                   [&](const Waybill& bill) { return bill.slot == slot; });
-    Waybill* bill = open == parcels_.rend() ? nullptr : &*open;
-    if (bill == nullptr || bill->parcel.places().size() == kMaxRequests ||
-        bill->parcel.keys_with(request) > kMaxKeys) {
-      parcels_.push_back({Parcel(service_.layout, service_.clustered), slot});
-      bill = &parcels_.back();
-    }
-    bill->parcel.add(request, i);
+    file(i, route_of(request, !schema_in_use && (uses.empty() || uses[request.asks[0].key] == 1)));
   }
 }
 
+Route BatchRun::route_of(const Request& request, bool once) const {
+  const std::string& key = request.asks[0].key;
+  Route route;
+  if (service_.clustered) route.slot = slot_of(service_.layout.name(key));
+  if (!once || !is_plain(request) || service_.contended.has(key)) return route;
+  if (request.verb == Verb::release) {
+    route.script = Script::release_held;
+  } else {
+    route.script = Script::acquire_free;
+    route.region = Layout::region_of(key);
+    route.hold = std::max(request.ttl, request.at_least_for);
+    route.version = request.schema_version;
+  }
+  return route;
+}
+
+// With the last ones of its route, so that requests for one name keep their order.
+void BatchRun::file(std::size_t place, const Route& route) {
+  const auto last = std::find_if(bills_.rbegin(), bills_.rend(), [&](const Waybill& bill) {
+    return bill.parcel.route() == route && !bill.sent;
+  });
+  if (last != bills_.rend() && last->parcel.has_room_for(batch_[place])) {
+    last->parcel.add(batch_[place], place);
+    return;
+  }
+  bills_.push_back({.parcel = Parcel(service_.layout, service_.clustered, route)});
+  bills_.back().parcel.add(batch_[place], place);
+}
+
 bool BatchRun::all_delivered() const {
-  return std::all_of(parcels_.begin(), parcels_.end(),
+  return std::all_of(bills_.begin(), bills_.end(),
                      [](const Waybill& bill) { return bill.delivered; });
 }
 
@@ -126,7 +154,7 @@ Result<std::vector<Reply>> BatchRun::send(Seat& seat, Instant entered, Deadline 
     if (auto sent = round(seat); !sent) return judged(sent.error());
     if (all_delivered()) {
       // Of one request alone the caller learns best what is wrong with its name.
-      if (batch_.size() == 1 && !parcels_.empty() && replies_[0].outcome == Outcome::invalid) {
+      if (batch_.size() == 1 && replies_[0].outcome == Outcome::invalid) {
         return Error{.code = Code::bad_store,
                      .message = batch_[0].asks[0].key + ": " + replies_[0].message};
       }
@@ -149,11 +177,11 @@ Error BatchRun::judged(Error error) const {
 }
 
 Result<void> BatchRun::round(Seat& seat) {
-  std::map<Node, std::vector<Waybill*>> by_node;
-  for (Waybill& bill : parcels_) {
+  std::map<Node, std::vector<std::size_t>> by_node;
+  for (std::size_t i = 0; i < bills_.size(); ++i) {
+    const Waybill& bill = bills_[i];
     if (bill.delivered) continue;
-    const Node node = bill.there.value_or(service_.node_of(bill.slot));
-    by_node[node].push_back(&bill);
+    by_node[bill.there ? *bill.there : service_.node_of(bill.parcel.route().slot)].push_back(i);
   }
   for (const auto& [node, bills] : by_node) {
     if (auto sent = send_to(seat, node, bills); !sent) return sent;
@@ -161,27 +189,33 @@ Result<void> BatchRun::round(Seat& seat) {
   return {};
 }
 
+// A connection to a server that knows the scripts, as far as we can tell.
+Result<Connection*> BatchRun::ready(Seat& seat, const Node& node) {
+  auto connection = seat.to(node, deadline_);
+  if (!connection) {
+    service_.forget_nodes();
+    return connection.error();
+  }
+  if (!std::exchange(script_gone_, false)) return connection;
+  if (auto loaded = service_.scripts.load(**connection, service_.settings, deadline_); !loaded) {
+    return loaded.error();
+  }
+  return connection;
+}
+
 Result<Commands> BatchRun::commands_for(Connection& connection,
-                                        const std::vector<Waybill*>& bills) {
+                                        const std::vector<std::size_t>& bills) {
   const auto limit = connection.server_time_at(last_effect(), deadline_);
   if (!limit) return limit.error();
-  const std::string sha = service_.script.get();
-  const std::string not_after = std::to_string(*limit);
-  const std::string now = at_ ? std::to_string(at_->count()) : std::string();
-  const std::string channels = service_.layout.channels();
-  const std::string floor = service_.clustered ? std::string() : service_.layout.floor();
+  Call call{.not_after = std::to_string(*limit)};
+  if (at_) call.now = std::to_string(at_->count());
   Commands commands;
-  for (const Waybill* bill : bills) {
-    const auto keys = bill->parcel.keys();
-    const std::string count = std::to_string(keys.size());
-    const std::string order = bill->parcel.order();
-    std::vector<std::string_view> words{"EVALSHA", sha, count};
-    words.insert(words.end(), keys.begin(), keys.end());
-    for (const std::string* argument : {&not_after, &now, &order, &channels, &floor}) {
-      words.push_back(*argument);
-    }
-    if (bill->asking) commands.add({"ASKING"});
-    commands.add(words);
+  for (const std::size_t index : bills) {
+    Waybill& bill = bills_[index];
+    bill.sent = true;
+    if (bill.there) commands.add({"ASKING"});
+    call.sha = service_.scripts.name(bill.parcel.route().script);
+    bill.parcel.write(commands, call);
   }
   if (must_be_replicated()) {
     commands.add({"WAIT", std::to_string(service_.settings.wait_replicas),
@@ -190,32 +224,24 @@ Result<Commands> BatchRun::commands_for(Connection& connection,
   return commands;
 }
 
-Result<void> BatchRun::send_to(Seat& seat, const Node& node, const std::vector<Waybill*>& bills) {
-  auto connection = seat.to(node, deadline_);
-  if (!connection) {
-    service_.forget_nodes();
-    return connection.error();
-  }
-  if (std::exchange(script_gone_, false) || service_.script.get().empty()) {
-    if (auto loaded = service_.script.load(**connection, service_.settings, deadline_); !loaded) {
-      return loaded;
-    }
-  }
+Result<void> BatchRun::send_to(Seat& seat, const Node& node,
+                               const std::vector<std::size_t>& bills) {
+  auto connection = ready(seat, node);
+  if (!connection) return connection.error();
   const auto commands = commands_for(**connection, bills);
   if (!commands) return commands.error();
   const auto values = (*connection)->exchange(*commands, deadline_);
   if (!values) return values.error();
   auto value = values->begin();
-  for (Waybill* bill : bills) {
-    if (bill->asking) ++value;
-    bill->asking = false;
-    bill->there.reset();
-    if (auto settled = settle(**connection, *bill, *value++); !settled) return settled;
+  for (const std::size_t bill : bills) {
+    if (std::exchange(bills_[bill].there, std::nullopt)) ++value;
+    if (auto settled = settle(**connection, bill, *value++); !settled) return settled;
   }
   if (value != values->end() && answered_ && value->number < service_.settings.wait_replicas) {
     return Error{.code = Code::unavailable,
-                 .message = service_.settings.location + ": only " + std::to_string(value->number) +
-                            " of " + std::to_string(service_.settings.wait_replicas) +
+                 .message = service_.settings.location + ": only " +
+                            std::to_string(value->number) + " of " +
+                            std::to_string(service_.settings.wait_replicas) +
                             " replicas have it (wait_replicas)",
                  .retryable = true,
                  .in_doubt = true};
@@ -223,35 +249,63 @@ Result<void> BatchRun::send_to(Seat& seat, const Node& node, const std::vector<W
   return {};
 }
 
-Result<void> BatchRun::settle(Connection& connection, Waybill& bill, const Value& value) {
+Result<void> BatchRun::settle(Connection& connection, std::size_t bill, const Value& value) {
   if (value.is_error("NOSCRIPT")) {
     script_gone_ = true;
     return {};
   }
-  if (value.is_error("MOVED ") || value.is_error("ASK ")) return sent_elsewhere(bill, value.text);
-  if (value.kind != Value::Kind::text) {
+  if (value.is_error("MOVED ") || value.is_error("ASK ")) {
+    return send_elsewhere(bills_[bill], value.text);
+  }
+  if (value.kind == Value::Kind::error) {
     // The address may lead to the new master by now.
     if (value.text.find("READONLY") != std::string::npos) connection.give_up();
     return error_for(value.text, service_.settings);
   }
+  if (bills_[bill].parcel.route().script == Script::apply) {
+    settle_apply(connection, bills_[bill], value);
+  } else {
+    settle_plain(bill, value);
+  }
+  return {};
+}
+
+void BatchRun::settle_apply(Connection& connection, Waybill& bill, const Value& value) {
   std::vector<const Request*> asked;
   for (const std::size_t place : bill.parcel.places()) asked.push_back(&batch_[place]);
   Answer answer = read_answer(value.text, asked);
   connection.learn_time(answer.server_time, BootClock::now());
-  if (answer.late) return {};
+  if (answer.late) return;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     replies_[bill.parcel.places()[i]] = std::move(answer.replies[i]);
   }
   bill.delivered = true;
   answered_ = true;
-  return {};
 }
 
-Result<void> BatchRun::sent_elsewhere(Waybill& bill, const std::string& error) {
+// What the short script left, or all if it came too late, goes to the long one.
+void BatchRun::settle_plain(std::size_t bill, const Value& value) {
+  bills_[bill].delivered = true;
+  const Route route = bills_[bill].parcel.route();
+  const auto places = bills_[bill].parcel.places();  // filing moves the bills
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::int64_t number = i < value.list.size() ? value.list[i].number : 0;
+    Reply& reply = replies_[places[i]];
+    if (number == 0) {
+      if (!value.list.empty()) service_.contended.add(batch_[places[i]].asks[0].key);
+      file(places[i], {.slot = route.slot});
+      continue;
+    }
+    answered_ = true;
+    reply.outcome = route.script == Script::acquire_free ? Outcome::granted : Outcome::done;
+    if (route.script == Script::acquire_free) reply.tokens = {static_cast<Token>(number)};
+  }
+}
+
+Result<void> BatchRun::send_elsewhere(Waybill& bill, const std::string& error) {
   const auto there = parse_moved(error);
   if (!there) return error_for(error, service_.settings);
   if (error.starts_with("ASK")) {
-    bill.asking = true;
     bill.there = there->second;
   } else {
     service_.moved(there->first, there->second);

@@ -8,6 +8,7 @@
 
 #include "baton/store.h"
 #include "store/redis/codec.h"
+#include "store/redis/contended.h"
 #include "store/redis/pool.h"
 #include "store/redis/script.h"
 
@@ -20,7 +21,8 @@ class Service {
 
   const Settings& settings;
   const Layout layout;
-  ScriptName script;
+  Scripts scripts;
+  Contended contended;
   bool clustered = false;  // set once, before the first batch
 
   // Which node of a cluster has a slot, as far as we were told.
@@ -41,7 +43,7 @@ class BatchRun {
   // Answers at once what breaks a rule, or what a cluster cannot do. `at` is a test's clock.
   BatchRun(std::span<const Request> batch, std::optional<core::StoreTime> at, Service& service);
 
-  [[nodiscard]] bool nothing_to_send() const { return parcels_.empty(); }
+  [[nodiscard]] bool nothing_to_send() const { return bills_.empty(); }
   [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
   [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
 
@@ -51,23 +53,27 @@ class BatchRun {
  private:
   struct Waybill {
     Parcel parcel;
-    int slot = 0;
-    bool asking = false;  // a slot on the move: once, and only there
-    std::optional<Node> there;
+    std::optional<Node> there;  // a slot on the move: once, and only there
+    bool sent = false;          // takes in no more
     bool delivered = false;
   };
 
   [[nodiscard]] std::optional<std::string> unsupported(const Request& request) const;
   void sort_out();
+  [[nodiscard]] Route route_of(const Request& request, bool once) const;
+  void file(std::size_t place, const Route& route);
   Result<void> round(Seat& seat);
-  Result<void> send_to(Seat& seat, const Node& node, const std::vector<Waybill*>& bills);
-  Result<Commands> commands_for(Connection& connection, const std::vector<Waybill*>& bills);
-  Result<void> settle(Connection& connection, Waybill& bill, const Value& value);
-  Result<void> sent_elsewhere(Waybill& bill, const std::string& error);
+  Result<void> send_to(Seat& seat, const Node& node, const std::vector<std::size_t>& bills);
+  Result<Connection*> ready(Seat& seat, const Node& node);
+  Result<Commands> commands_for(Connection& connection, const std::vector<std::size_t>& bills);
+  Result<void> settle(Connection& connection, std::size_t bill, const Value& value);
+  void settle_apply(Connection& connection, Waybill& bill, const Value& value);
+  void settle_plain(std::size_t bill, const Value& value);
+  Result<void> send_elsewhere(Waybill& bill, const std::string& error);
   [[nodiscard]] Instant last_effect() const;
   [[nodiscard]] bool must_be_replicated() const;
   [[nodiscard]] bool all_delivered() const;
-  Error judged(Error error) const;
+  [[nodiscard]] Error judged(Error error) const;
 
   std::span<const Request> batch_;
   std::optional<core::StoreTime> at_;
@@ -75,7 +81,7 @@ class BatchRun {
   Instant entered_{};
   Deadline deadline_{};
   std::vector<Reply> replies_;
-  std::vector<Waybill> parcels_;
+  std::vector<Waybill> bills_;
   bool renewals_only_ = true;
   bool answered_ = false;     // a part of this batch has taken effect
   bool script_gone_ = false;  // load it before the next round

@@ -10,6 +10,9 @@
 namespace baton::store::redis {
 namespace {
 
+constexpr std::size_t kMaxRequests = 256;  // in a call: others wait while the script runs
+constexpr std::size_t kMaxKeys = 1000;     // Lua's stack bounds it
+
 void pack_ordinal(Packer& out, const std::optional<std::int64_t>& ordinal) {
   if (ordinal) {
     out.text(std::to_string(*ordinal));
@@ -44,6 +47,15 @@ std::string claimant(const Request& request) {
   pack_ordinal(out, request.if_ordinal_below);
   pack_change(out, request.change);
   out.text(request.predicate).text(request.owner).text(request.channel).text(metadata.bytes());
+  return out.take();
+}
+
+// A plain holder alone on its name: its value from the ttl on.
+std::string sole_tail(const Request& request) {
+  Packer out;
+  out.real(request.ttl.count()).real(request.at_least_for.count()).text(grant_bytes(request.grant));
+  out.number(static_cast<std::int64_t>(request.asks[0].mode)).number(0).flag(false);
+  out.raw(claimant(request)).array(0).array(0).text("0").text("");
   return out.take();
 }
 
@@ -187,6 +199,13 @@ Reply read_reply(Unpacker& in, const Request& request, core::StoreTime now) {
 
 }  // namespace
 
+bool is_plain(const Request& request) {
+  if (request.asks.size() != 1 || !request.change.empty()) return false;
+  if (request.verb == Verb::release) return request.to.empty();
+  return request.verb == Verb::acquire && !request.if_ordinal_below &&
+         request.asks[0].key != core::kSchemaKey;
+}
+
 std::string grant_bytes(GrantId grant) {
   if (grant.empty()) return {};
   std::string bytes;
@@ -216,19 +235,62 @@ std::size_t Parcel::name_at(std::string_view key) {
   return names_.size() - 1;
 }
 
-void Parcel::add(const Request& request, std::size_t place) {
-  std::vector<std::size_t> at;
-  for (const Ask& ask : request.asks) at.push_back(name_at(ask.key));
-  requests_.emplace_back(&request, std::move(at));
-  places_.push_back(place);
+bool Parcel::has_room_for(const Request& request) const {
+  return places_.size() < kMaxRequests && names_.size() + request.asks.size() <= kMaxKeys;
 }
 
-std::vector<std::string> Parcel::keys() const {
-  std::vector<std::string> keys;
-  if (!clustered_) keys.push_back(layout_.version());
-  for (const auto& region : regions_) keys.push_back(layout_.counter(region));
-  for (const auto& name : names_) keys.push_back(layout_.name(name.key));
-  return keys;
+void Parcel::add(const Request& request, std::size_t place) {
+  places_.push_back(place);
+  requests_.push_back(&request);
+  if (route_.script != Script::apply) return;
+  std::vector<std::size_t> at;
+  for (const Ask& ask : request.asks) at.push_back(name_at(ask.key));
+  at_.push_back(std::move(at));
+}
+
+void Parcel::write(Commands& commands, const Call& call) const {
+  Words words{"EVALSHA", call.sha, {}};
+  words.reserve(16 + 2 * requests_.size());
+  const auto keys_from = words.size();
+  // The number of keys stands before them, so all but the keys comes after.
+  switch (route_.script) {
+    case Script::apply:
+      if (!clustered_) words.push_back(layout_.version());
+      for (const auto region : regions_) words.push_back(layout_.counter(region));
+      for (const auto& name : names_) words.push_back(layout_.name(name.key));
+      break;
+    case Script::acquire_free:
+    case Script::release_held:
+      for (const Request* request : requests_) words.push_back(layout_.name(request->asks[0].key));
+      if (route_.script == Script::release_held) break;
+      words.push_back(layout_.counter(route_.region));
+      if (!clustered_) words.push_back(layout_.version());
+      break;
+  }
+  words[2] = std::to_string(words.size() - keys_from);
+  words.push_back(call.not_after);
+  words.push_back(call.now);
+  add_arguments(words);
+  commands.add(words);
+}
+
+void Parcel::add_arguments(Words& words) const {
+  switch (route_.script) {
+    case Script::apply:
+      words.push_back(order());
+      words.push_back(layout_.channels());
+      words.push_back(clustered_ ? std::string() : layout_.floor());
+      break;
+    case Script::acquire_free:
+      words.push_back(std::to_string(route_.version));
+      words.push_back(std::to_string(core::StoreTime(route_.hold).count()));
+      words.push_back(std::to_string((route_.hold + kKept).count()));
+      for (const Request* request : requests_) words.push_back(sole_tail(*request));
+      break;
+    case Script::release_held:
+      for (const Request* request : requests_) words.push_back(grant_bytes(request->grant));
+      break;
+  }
 }
 
 // As verbs_more.lua reads it.
@@ -293,7 +355,7 @@ std::string Parcel::order() const {
     out.number(static_cast<std::int64_t>(first_name()) + (schema - names_.begin()) + 1);
   }
   out.array(requests_.size());
-  for (const auto& [request, at] : requests_) pack(out, *request, at);
+  for (std::size_t i = 0; i < requests_.size(); ++i) pack(out, *requests_[i], at_[i]);
   return out.take();
 }
 

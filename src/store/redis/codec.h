@@ -7,49 +7,77 @@
 
 #include "core/lock_table.h"
 #include "store/redis/layout.h"
+#include "store/redis/script.h"
 
 namespace baton::store::redis {
 
-// Requests that go to the script together, and the keys that it may touch for them.
+// A request for the shortest scripts: one name, no note to read or write.
+[[nodiscard]] bool is_plain(const Request& request);
+
+// How long a value is kept past the end of all that it says: time enough for a server whose clock is
+// corrected, and for tests that let time stand still. The same as in apply.lua.
+inline constexpr Millis kKept{600'000};
+
+// Which requests can share a call.
+struct Route {
+  Script script = Script::apply;
+  int slot = 0;  // in a cluster
+  // Of plain acquires:
+  std::string_view region;
+  Millis hold{0};
+  std::int64_t version = 0;
+  bool operator==(const Route&) const = default;
+};
+
+// What every call of a script says.
+struct Call {
+  std::string sha;
+  std::string not_after;  // the server's time
+  std::string now;        // a test's clock, or nothing
+};
+
+// Requests that go to a script together, and the keys that it may touch for them.
 class Parcel {
  public:
   // In a cluster the version of the schema is in another slot, and is not asked for.
-  Parcel(const Layout& layout, bool clustered) : layout_(layout), clustered_(clustered) {}
+  Parcel(const Layout& layout, bool clustered, const Route& route)
+      : layout_(layout), clustered_(clustered), route_(route) {}
+
+  [[nodiscard]] const Route& route() const { return route_; }
+  [[nodiscard]] bool has_room_for(const Request& request) const;
 
   // The request must outlive the parcel.
   void add(const Request& request, std::size_t place);
 
-  // How many keys it would have with this request.
-  [[nodiscard]] std::size_t keys_with(const Request& request) const {
-    return names_.size() + request.asks.size();
-  }
-
   // Where its requests stand in the batch.
   [[nodiscard]] const std::vector<std::size_t>& places() const { return places_; }
 
-  // Of the script's call: KEYS and the third of ARGV.
-  [[nodiscard]] std::vector<std::string> keys() const;
-  [[nodiscard]] std::string order() const;
+  void write(Commands& commands, const Call& call) const;
 
  private:
   struct Name {
     std::string_view key;
     std::size_t region;
   };
+  using Words = std::vector<std::string>;
   std::size_t name_at(std::string_view key);
   [[nodiscard]] std::size_t first_name() const { return regions_.size() + (clustered_ ? 0 : 1); }
+  void add_arguments(Words& words) const;
+  [[nodiscard]] std::string order() const;
   void pack(class Packer& out, const Request& request, const std::vector<std::size_t>& at) const;
 
   const Layout& layout_;
   bool clustered_;
+  Route route_;
   std::vector<std::size_t> places_;
   std::vector<std::string_view> regions_;
   std::vector<Name> names_;
   std::unordered_map<std::string_view, std::size_t> found_;  // by key; not needed for one name
-  std::vector<std::pair<const Request*, std::vector<std::size_t>>> requests_;
+  std::vector<const Request*> requests_;
+  std::vector<std::vector<std::size_t>> at_;  // the names of each, for apply.lua
 };
 
-// What the script answered. Reading throws std::runtime_error if it makes no sense.
+// What apply.lua answered. Reading throws std::runtime_error if it makes no sense.
 struct Answer {
   std::int64_t server_time = 0;  // microseconds
   bool late = false;             // it came too late, and nothing has happened

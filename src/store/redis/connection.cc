@@ -36,12 +36,6 @@ bool wait_for(int socket, short events, Deadline deadline) {
   }
 }
 
-void append_number(std::string& out, char kind, std::size_t number) {
-  out += kind;
-  out += std::to_string(number);
-  out += "\r\n";
-}
-
 Value value_of(const redisReply& reply) {
   Value value;
   switch (reply.type) {
@@ -118,15 +112,11 @@ void tune(int socket, const Node& node, Millis patience) {
 
 }  // namespace
 
-Commands& Commands::add(std::span<const std::string_view> words) {
-  append_number(bytes_, '*', words.size());
-  for (const std::string_view word : words) {
-    append_number(bytes_, '$', word.size());
-    bytes_ += word;
-    bytes_ += "\r\n";
-  }
-  ++count_;
-  return *this;
+void Commands::header(char kind, std::size_t number) {
+  std::array<char, 24> digits;
+  const auto end = std::to_chars(digits.begin(), digits.end(), number).ptr;
+  bytes_ += kind;
+  bytes_.append(digits.begin(), end).append("\r\n");
 }
 
 Connection::Connection(const Settings& settings, Node node)

@@ -36,12 +36,25 @@ class Commands {
   Commands& add(std::initializer_list<std::string_view> words) {
     return add(std::span(words.begin(), words.size()));
   }
-  Commands& add(std::span<const std::string_view> words);
+  Commands& add(std::span<const std::string_view> words) { return add_all(words); }
+  Commands& add(const std::vector<std::string>& words) { return add_all(words); }
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   [[nodiscard]] std::size_t count() const { return count_; }
 
  private:
+  template <typename Words>
+  Commands& add_all(const Words& words) {
+    header('*', words.size());
+    for (const std::string_view word : words) {
+      header('$', word.size());
+      bytes_.append(word).append("\r\n");
+    }
+    ++count_;
+    return *this;
+  }
+  void header(char kind, std::size_t number);
+
   std::string bytes_;
   std::size_t count_ = 0;
 };

@@ -41,6 +41,12 @@ Packer& Packer::number(std::int64_t value) {
   return *this;
 }
 
+Packer& Packer::real(std::int64_t value) {
+  put(0xCB);
+  big_endian(std::bit_cast<std::uint64_t>(static_cast<double>(value)), 8);
+  return *this;
+}
+
 Packer& Packer::text(std::string_view value) {
   if (value.size() < 32) {
     put(static_cast<std::uint8_t>(0xA0 | value.size()));

@@ -11,8 +11,10 @@ class Packer {
  public:
   Packer& array(std::size_t size);
   Packer& number(std::int64_t value);
+  Packer& real(std::int64_t value);  // as a double, which has one length
   Packer& text(std::string_view value);
   Packer& flag(bool value);
+  Packer& raw(std::string_view packed) { return bytes_ += packed, *this; }
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   [[nodiscard]] std::string take() { return std::move(bytes_); }

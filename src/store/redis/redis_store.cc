@@ -31,7 +31,7 @@ class RedisStore final : public LockStore {
           .message = settings_.location + " is a read-only replica: give the master's address"};
     }
     service_.clustered = (*connection)->clustered();
-    if (auto loaded = service_.script.load(**connection, settings_, deadline); !loaded) {
+    if (auto loaded = service_.scripts.load(**connection, settings_, deadline); !loaded) {
       return loaded;
     }
     (*seat)->adopt(std::move(*connection));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <mutex>
 #include <string>
 
@@ -7,22 +8,23 @@
 
 namespace baton::store::redis {
 
-// The script that answers batches, as text: the long way is a function that the short way calls.
-[[nodiscard]] const std::string& apply_script();
+enum class Script : std::uint8_t { apply, acquire_free, release_held };
 
-// What the server calls it. Thread-safe.
-class ScriptName {
+// What the server calls each script. Thread-safe.
+class Scripts {
  public:
-  // Loads the script into the server of this connection, which has none or has forgotten it.
+  // Loads all of them into the server of this connection, which has none or has forgotten them.
   Result<void> load(Connection& connection, const Settings& settings, Deadline deadline);
-  [[nodiscard]] std::string get() const {
+
+  // Empty before they were first loaded.
+  [[nodiscard]] std::string name(Script script) const {
     const std::lock_guard lock(mutex_);
-    return sha_;
+    return names_[static_cast<std::size_t>(script)];
   }
 
  private:
   mutable std::mutex mutex_;
-  std::string sha_;
+  std::array<std::string, 3> names_;
 };
 
 }  // namespace baton::store::redis
