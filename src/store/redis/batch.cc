@@ -75,9 +75,10 @@ std::optional<std::string> BatchRun::unsupported(const Request& request) const {
 }
 
 // A request takes the shortest way if it is a plain one, its name was free lately, and no other of
-// the batch could see the difference: the names of all others are different ones.
+// the batch could see the difference: the names and grants of all others are different ones.
 void BatchRun::sort_out() {
   std::unordered_map<std::string_view, int> uses;
+  std::unordered_map<GrantId, int> grants;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (auto rule = core::broken_rule(batch_[i])) {
       replies_[i].message = std::move(*rule);
@@ -89,6 +90,7 @@ void BatchRun::sort_out() {
     }
     replies_[i].outcome = Outcome::busy;  // to be answered
     if (batch_.size() == 1) continue;
+    ++grants[batch_[i].grant];
     for (const Ask& ask : batch_[i].asks) ++uses[ask.key];
   }
   const bool schema_in_use = uses.contains(core::kSchemaKey);
@@ -96,7 +98,8 @@ void BatchRun::sort_out() {
     if (replies_[i].outcome != Outcome::busy) continue;
     const Request& request = batch_[i];
     renewals_only_ = renewals_only_ && request.verb == Verb::renew;
-    file(i, route_of(request, !schema_in_use && (uses.empty() || uses[request.asks[0].key] == 1)));
+    const bool once = uses.empty() || (uses[request.asks[0].key] == 1 && grants[request.grant] == 1);
+    file(i, route_of(request, once && !schema_in_use));
   }
 }
 
