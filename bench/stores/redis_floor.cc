@@ -28,7 +28,7 @@ class RawRedis {
   RawRedis& operator=(const RawRedis&) = delete;
 
   void pair(const std::string& name) {
-    const char* acquire[] = {"EVALSHA",    acquire_.c_str(), "2",    name.c_str(),
+    const char* acquire[] = {"EVALSHA",     acquire_.c_str(), "2",    name.c_str(),
                              "floor_token", kHolder,          "30000"};
     const char* release[] = {"EVALSHA", release_.c_str(), "1", name.c_str(), kHolder};
     if (number(acquire, 7) == 0) throw std::runtime_error("not granted");
@@ -46,8 +46,7 @@ class RawRedis {
     return sha;
   }
   long long number(const char** words, int count) {
-    auto* reply =
-        static_cast<redisReply*>(redisCommandArgv(context_, count, words, nullptr));
+    auto* reply = static_cast<redisReply*>(redisCommandArgv(context_, count, words, nullptr));
     if (reply == nullptr || reply->type != REDIS_REPLY_INTEGER) throw std::runtime_error("failed");
     const long long value = reply->integer;
     freeReplyObject(reply);

@@ -43,8 +43,7 @@ Figure processor_time(const RowOptions& options, std::string row, std::string wh
     return [&] {
       const double before = cpu_seconds_of(server);
       const Slice slice = run_slice(steps, options.slice);
-      return (slice.cpu + cpu_seconds_of(server) - before) / static_cast<double>(slice.steps) *
-             1e6;
+      return (slice.cpu + cpu_seconds_of(server) - before) / static_cast<double>(slice.steps) * 1e6;
     };
   };
   const Pairs pairs = take_turns(std::min(3, options.slices), cost(ours), cost(floor));
@@ -72,11 +71,11 @@ std::vector<Figure> redis_many_callers(const RowOptions& options) {
   const test::RedisServer server;
   const auto ours = callers(open(server.url()).value(), 64, kNamesOfMany);
   const auto floor = redis_floor(server.port(), 16, kNamesOfMany);
-  return {compared(options, "redis-64", "Redis, 64 callers, against 16 raw unpipelined loops", 3,
-                   ours, floor),
-          processor_time(options, "redis-64",
-                         "Redis, 64 callers: processor time, client and server",
-                         std::to_string(server.pid()), ours, floor)};
+  return {
+      compared(options, "redis-64", "Redis, 64 callers, against 16 raw unpipelined loops", 3, ours,
+               floor),
+      processor_time(options, "redis-64", "Redis, 64 callers: processor time, client and server",
+                     std::to_string(server.pid()), ours, floor)};
 }
 
 }  // namespace baton::bench

@@ -74,13 +74,12 @@ class RedisAdmin final : public StoreAdmin {
     const auto lines = parse_info(info->text);
     add("memory policy", memory_of(config(**connection, "maxmemory-policy", lines, deadline),
                                    config(**connection, "maxmemory", lines, deadline)));
-    add("persistence",
-        persistence_of(lines, config(**connection, "appendfsync", lines, deadline)));
+    add("persistence", persistence_of(lines, config(**connection, "appendfsync", lines, deadline)));
     if (const auto replicas = lines.find("connected_slaves"); replicas != lines.end()) {
-      add("replicas", replicas->second + (settings_.wait_replicas > 0
-                                              ? ", waits for " +
-                                                    std::to_string(settings_.wait_replicas)
-                                              : ", waits for none"));
+      add("replicas",
+          replicas->second + (settings_.wait_replicas > 0
+                                  ? ", waits for " + std::to_string(settings_.wait_replicas)
+                                  : ", waits for none"));
     }
     if (auto counted = count(status, deadline); !counted) return counted.error();
     return status;
@@ -132,8 +131,8 @@ class RedisAdmin final : public StoreAdmin {
 
   Result<void> raise(redis::Connection& connection, const std::string& key,
                      const std::string& floor, Deadline deadline) {
-    auto raised = connection.ask({"EVAL", embedded::store_redis::raise_lua, "1", key, floor},
-                                 deadline);
+    auto raised =
+        connection.ask({"EVAL", embedded::store_redis::raise_lua, "1", key, floor}, deadline);
     if (!raised) return raised.error();
     if (raised->kind == Value::Kind::error) return redis::error_for(raised->text, settings_);
     return {};

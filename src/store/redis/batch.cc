@@ -98,7 +98,8 @@ void BatchRun::sort_out() {
     if (replies_[i].outcome != Outcome::busy) continue;
     const Request& request = batch_[i];
     renewals_only_ = renewals_only_ && request.verb == Verb::renew;
-    const bool once = uses.empty() || (uses[request.asks[0].key] == 1 && grants[request.grant] == 1);
+    const bool once =
+        uses.empty() || (uses[request.asks[0].key] == 1 && grants[request.grant] == 1);
     file(i, route_of(request, once && !schema_in_use));
   }
 }
@@ -180,6 +181,9 @@ Error BatchRun::judged(Error error) const {
 }
 
 Result<void> BatchRun::round(Seat& seat) {
+  if (bills_.size() == 1 && !bills_[0].there) {
+    return send_to(seat, service_.node_of(bills_[0].parcel.route().slot), {0});
+  }
   std::map<Node, std::vector<std::size_t>> by_node;
   for (std::size_t i = 0; i < bills_.size(); ++i) {
     const Waybill& bill = bills_[i];
@@ -210,15 +214,15 @@ Result<Commands> BatchRun::commands_for(Connection& connection,
                                         const std::vector<std::size_t>& bills) {
   const auto limit = connection.server_time_at(last_effect(), deadline_);
   if (!limit) return limit.error();
-  Call call{.not_after = std::to_string(*limit)};
-  if (at_) call.now = std::to_string(at_->count());
+  const std::string not_after = std::to_string(*limit);
+  const std::string now = at_ ? std::to_string(at_->count()) : std::string();
   Commands commands;
   for (const std::size_t index : bills) {
     Waybill& bill = bills_[index];
     bill.sent = true;
     if (bill.there) commands.add({"ASKING"});
-    call.sha = service_.scripts.name(bill.parcel.route().script);
-    bill.parcel.write(commands, call);
+    bill.parcel.write(commands,
+                      {service_.scripts.name(bill.parcel.route().script), not_after, now});
   }
   if (must_be_replicated()) {
     commands.add({"WAIT", std::to_string(service_.settings.wait_replicas),
@@ -242,9 +246,8 @@ Result<void> BatchRun::send_to(Seat& seat, const Node& node,
   }
   if (value != values->end() && answered_ && value->number < service_.settings.wait_replicas) {
     return Error{.code = Code::unavailable,
-                 .message = service_.settings.location + ": only " +
-                            std::to_string(value->number) + " of " +
-                            std::to_string(service_.settings.wait_replicas) +
+                 .message = service_.settings.location + ": only " + std::to_string(value->number) +
+                            " of " + std::to_string(service_.settings.wait_replicas) +
                             " replicas have it (wait_replicas)",
                  .retryable = true,
                  .in_doubt = true};

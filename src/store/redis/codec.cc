@@ -40,23 +40,21 @@ void pack_version(Packer& out, const Request& request) {
 }
 
 // The last seven of a holder, as they will stand in the name's value.
-std::string claimant(const Request& request) {
-  Packer metadata;
-  for (const auto& [name, value] : request.metadata) metadata.text(name).text(value);
-  Packer out;
+void pack_claimant(Packer& out, const Request& request) {
   pack_ordinal(out, request.if_ordinal_below);
   pack_change(out, request.change);
-  out.text(request.predicate).text(request.owner).text(request.channel).text(metadata.bytes());
-  return out.take();
+  out.text(request.predicate).text(request.owner).text(request.channel);
+  Packer metadata;
+  for (const auto& [name, value] : request.metadata) metadata.text(name).text(value);
+  out.text(metadata.bytes());
 }
 
 // A plain holder alone on its name: its value from the ttl on.
-std::string sole_tail(const Request& request) {
-  Packer out;
+void pack_sole_tail(Packer& out, const Request& request) {
   out.real(request.ttl.count()).real(request.at_least_for.count()).text(grant_bytes(request.grant));
   out.number(static_cast<std::int64_t>(request.asks[0].mode)).number(0).flag(false);
-  out.raw(claimant(request)).array(0).array(0).text("0").text("");
-  return out.take();
+  pack_claimant(out, request);
+  out.array(0).array(0).text("0").text("");
 }
 
 std::int64_t ordinal_in(std::string_view digits) {
@@ -208,9 +206,10 @@ bool is_plain(const Request& request) {
 
 std::string grant_bytes(GrantId grant) {
   if (grant.empty()) return {};
-  std::string bytes;
-  for (const std::uint64_t half : {grant.high, grant.low}) {
-    for (int i = 7; i >= 0; --i) bytes += static_cast<char>(half >> (8 * i));
+  std::string bytes(16, '\0');
+  for (int i = 0; i < 8; ++i) {
+    bytes[static_cast<std::size_t>(7 - i)] = static_cast<char>(grant.high >> (8 * i));
+    bytes[static_cast<std::size_t>(15 - i)] = static_cast<char>(grant.low >> (8 * i));
   }
   return bytes;
 }
@@ -248,47 +247,72 @@ void Parcel::add(const Request& request, std::size_t place) {
   at_.push_back(std::move(at));
 }
 
-void Parcel::write(Commands& commands, const Call& call) const {
-  Words words{"EVALSHA", call.sha, {}};
-  words.reserve(16 + 2 * requests_.size());
-  const auto keys_from = words.size();
-  // The number of keys stands before them, so all but the keys comes after.
+std::size_t Parcel::key_count() const {
   switch (route_.script) {
-    case Script::apply:
-      if (!clustered_) words.push_back(layout_.version());
-      for (const auto region : regions_) words.push_back(layout_.counter(region));
-      for (const auto& name : names_) words.push_back(layout_.name(name.key));
-      break;
-    case Script::acquire_free:
-    case Script::release_held:
-      for (const Request* request : requests_) words.push_back(layout_.name(request->asks[0].key));
-      if (route_.script == Script::release_held) break;
-      words.push_back(layout_.counter(route_.region));
-      if (!clustered_) words.push_back(layout_.version());
-      break;
+    case Script::apply: return first_name() + names_.size();
+    case Script::acquire_free: return requests_.size() + (clustered_ ? 1 : 2);
+    case Script::release_held: break;
   }
-  words[2] = std::to_string(words.size() - keys_from);
-  words.push_back(call.not_after);
-  words.push_back(call.now);
-  add_arguments(words);
-  commands.add(words);
+  return requests_.size();
 }
 
-void Parcel::add_arguments(Words& words) const {
+void Parcel::write(Commands& commands, const Call& call) const {
+  const std::size_t keys = key_count();
+  std::size_t arguments = 3;
+  if (route_.script == Script::acquire_free) arguments = 3 + requests_.size();
+  if (route_.script == Script::release_held) arguments = requests_.size();
+  commands.begin(3 + keys + 2 + arguments);
+  commands.word({"EVALSHA"});
+  commands.word({call.sha});
+  commands.word({std::to_string(keys)});
+  write_keys(commands);
+  commands.word({call.not_after});
+  commands.word({call.now});
+  write_arguments(commands);
+}
+
+void Parcel::write_key(Commands& commands, std::string_view key) const {
+  const std::string_view region = Layout::region_of(key);
+  commands.word({layout_.start(), region, "}", key.substr(region.size())});
+}
+
+void Parcel::write_keys(Commands& commands) const {
+  const auto counter = [&](std::string_view region) {
+    commands.word({layout_.start(), region, "}#last"});
+  };
+  if (route_.script == Script::apply) {
+    if (!clustered_) commands.word({layout_.version()});
+    for (const auto region : regions_) counter(region);
+    for (const auto& name : names_) write_key(commands, name.key);
+    return;
+  }
+  for (const Request* request : requests_) write_key(commands, request->asks[0].key);
+  if (route_.script == Script::release_held) return;
+  counter(route_.region);
+  if (!clustered_) commands.word({layout_.version()});
+}
+
+void Parcel::write_arguments(Commands& commands) const {
   switch (route_.script) {
     case Script::apply:
-      words.push_back(order());
-      words.push_back(layout_.channels());
-      words.push_back(clustered_ ? std::string() : layout_.floor());
+      commands.word({order()});
+      commands.word({layout_.channels()});
+      commands.word({clustered_ ? std::string_view() : layout_.floor()});
       break;
-    case Script::acquire_free:
-      words.push_back(std::to_string(route_.version));
-      words.push_back(std::to_string(core::StoreTime(route_.hold).count()));
-      words.push_back(std::to_string((route_.hold + kKept).count()));
-      for (const Request* request : requests_) words.push_back(sole_tail(*request));
+    case Script::acquire_free: {
+      commands.word({std::to_string(route_.version)});
+      commands.word({std::to_string(core::StoreTime(route_.hold).count())});
+      commands.word({std::to_string((route_.hold + kKept).count())});
+      Packer tail;
+      for (const Request* request : requests_) {
+        tail.clear();
+        pack_sole_tail(tail, *request);
+        commands.word({tail.bytes()});
+      }
       break;
+    }
     case Script::release_held:
-      for (const Request* request : requests_) words.push_back(grant_bytes(request->grant));
+      for (const Request* request : requests_) commands.word({grant_bytes(request->grant)});
       break;
   }
 }
@@ -314,7 +338,11 @@ void Parcel::pack(Packer& out, const Request& request, const std::vector<std::si
       out.number(request.ticket.count()).number(request.handoff.count());
       out.number(request.ttl.count()).number(request.at_least_for.count());
       out.flag(single && !request.if_ordinal_below && request.change.empty());
-      out.text(claimant(request));
+      {
+        Packer claimant;
+        pack_claimant(claimant, request);
+        out.text(claimant.bytes());
+      }
       break;
     case Verb::claim:
     case Verb::convert:

@@ -14,8 +14,8 @@ namespace baton::store::redis {
 // A request for the shortest scripts: one name, no note to read or write.
 [[nodiscard]] bool is_plain(const Request& request);
 
-// How long a value is kept past the end of all that it says: time enough for a server whose clock is
-// corrected, and for tests that let time stand still. The same as in apply.lua.
+// How long a value is kept past the end of all that it says: time enough for a server whose clock
+// is corrected, and for tests that let time stand still. The same as in apply.lua.
 inline constexpr Millis kKept{600'000};
 
 // Which requests can share a call.
@@ -31,9 +31,9 @@ struct Route {
 
 // What every call of a script says.
 struct Call {
-  std::string sha;
-  std::string not_after;  // the server's time
-  std::string now;        // a test's clock, or nothing
+  std::string_view sha;
+  std::string_view not_after;  // the server's time
+  std::string_view now;        // a test's clock, or nothing
 };
 
 // Requests that go to a script together, and the keys that it may touch for them.
@@ -59,10 +59,12 @@ class Parcel {
     std::string_view key;
     std::size_t region;
   };
-  using Words = std::vector<std::string>;
   std::size_t name_at(std::string_view key);
   [[nodiscard]] std::size_t first_name() const { return regions_.size() + (clustered_ ? 0 : 1); }
-  void add_arguments(Words& words) const;
+  [[nodiscard]] std::size_t key_count() const;
+  void write_key(Commands& commands, std::string_view key) const;
+  void write_keys(Commands& commands) const;
+  void write_arguments(Commands& commands) const;
   [[nodiscard]] std::string order() const;
   void pack(class Packer& out, const Request& request, const std::vector<std::size_t>& at) const;
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,25 +33,19 @@ struct Value {
 class Commands {
  public:
   Commands& add(std::initializer_list<std::string_view> words) {
-    return add(std::span(words.begin(), words.size()));
+    begin(words.size());
+    for (const std::string_view word : words) this->word({word});
+    return *this;
   }
-  Commands& add(std::span<const std::string_view> words) { return add_all(words); }
-  Commands& add(const std::vector<std::string>& words) { return add_all(words); }
+
+  // A command of so many words, which follow; each may be in pieces.
+  void begin(std::size_t words);
+  void word(std::initializer_list<std::string_view> pieces);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   [[nodiscard]] std::size_t count() const { return count_; }
 
  private:
-  template <typename Words>
-  Commands& add_all(const Words& words) {
-    header('*', words.size());
-    for (const std::string_view word : words) {
-      header('$', word.size());
-      bytes_.append(word).append("\r\n");
-    }
-    ++count_;
-    return *this;
-  }
   void header(char kind, std::size_t number);
 
   std::string bytes_;
@@ -103,9 +96,8 @@ class Connection {
   Result<void> connect(Deadline deadline);
   Result<void> begin_session(Deadline deadline);
   Result<void> flush(std::string_view bytes, Deadline deadline, bool& sent_any);
-  Result<void> fill(Deadline deadline);
   bool next(Value& value);
-  bool read_some();
+  bool read_some(bool may_wait = false);
   Error gone(const std::string& why, bool in_doubt);
   void read_greeting(const Value& greeting);
 

@@ -29,7 +29,7 @@ std::uint16_t crc16(std::string_view text) {
 }  // namespace
 
 std::string Layout::pattern(std::string_view key_prefix) const {
-  std::string start = "{" + prefix_ + ":";
+  std::string start = start_;
   const auto colon = key_prefix.find(':');
   if (colon != std::string_view::npos) {
     start +=
@@ -39,9 +39,8 @@ std::string Layout::pattern(std::string_view key_prefix) const {
 }
 
 std::optional<std::string> Layout::key_in(std::string_view redis_key) const {
-  const std::string start = "{" + prefix_ + ":";
-  if (!redis_key.starts_with(start)) return std::nullopt;
-  redis_key.remove_prefix(start.size());
+  if (!redis_key.starts_with(start_)) return std::nullopt;
+  redis_key.remove_prefix(start_.size());
   // A region may have braces of its own, but no ':'.
   const auto colon = redis_key.find(':');
   const auto end = colon == std::string_view::npos ? redis_key.size() : colon;

@@ -14,7 +14,11 @@ namespace baton::store::redis {
 //   baton:wake:CHANNEL         pub/sub
 class Layout {
  public:
-  explicit Layout(std::string prefix) : prefix_(std::move(prefix)) {}
+  explicit Layout(const std::string& prefix)
+      : start_("{" + prefix + ":"),
+        version_(start_ + "BATON}#version"),
+        floor_(start_ + "BATON}#floor"),
+        channels_(prefix + ":wake:") {}
 
   [[nodiscard]] static std::string_view region_of(std::string_view key) {
     return key.substr(0, key.find(':'));
@@ -22,33 +26,35 @@ class Layout {
 
   [[nodiscard]] std::string name(std::string_view key) const {
     const std::string_view region = region_of(key);
-    std::string made;
-    made.reserve(prefix_.size() + key.size() + 4);
-    made += '{';
-    made += prefix_;
-    made += ':';
+    std::string made = start_;
     made += region;
     made += '}';
     made += key.substr(region.size());
     return made;
   }
   [[nodiscard]] std::string counter(std::string_view region) const {
-    return "{" + prefix_ + ":" + std::string(region) + "}#last";
+    return start_ + std::string(region) + "}#last";
   }
-  [[nodiscard]] std::string version() const { return "{" + prefix_ + ":BATON}#version"; }
-  [[nodiscard]] std::string floor() const { return "{" + prefix_ + ":BATON}#floor"; }
-  [[nodiscard]] std::string channels() const { return prefix_ + ":wake:"; }
+  [[nodiscard]] const std::string& version() const { return version_; }
+  [[nodiscard]] const std::string& floor() const { return floor_; }
+  [[nodiscard]] const std::string& channels() const { return channels_; }
+
+  // What stands before a region.
+  [[nodiscard]] const std::string& start() const { return start_; }
 
   // For SCAN: everything ours whose key starts so. An escaped ':' ends a region, so a part of one
   // cannot be asked for.
   [[nodiscard]] std::string pattern(std::string_view key_prefix) const;
-  [[nodiscard]] std::string counters_pattern() const { return "{" + prefix_ + ":*}#last"; }
+  [[nodiscard]] std::string counters_pattern() const { return start_ + "*}#last"; }
 
   // The key of a name from what SCAN found; nothing for a counter or somebody else's.
   [[nodiscard]] std::optional<std::string> key_in(std::string_view redis_key) const;
 
  private:
-  std::string prefix_;
+  std::string start_;
+  std::string version_;
+  std::string floor_;
+  std::string channels_;
 };
 
 // The slot of a key in a cluster.

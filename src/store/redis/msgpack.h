@@ -14,9 +14,9 @@ class Packer {
   Packer& real(std::int64_t value);  // as a double, which has one length
   Packer& text(std::string_view value);
   Packer& flag(bool value);
-  Packer& raw(std::string_view packed) { return bytes_ += packed, *this; }
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  void clear() { bytes_.clear(); }
   [[nodiscard]] std::string take() { return std::move(bytes_); }
 
  private:

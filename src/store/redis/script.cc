@@ -43,7 +43,7 @@ Result<void> Scripts::load(Connection& connection, const Settings& settings, Dea
     error.in_doubt = false;
     return error;
   }
-  const std::lock_guard lock(mutex_);
+  if (!names_[0].empty()) return {};
   for (std::size_t i = 0; i < names_.size(); ++i) names_[i] = std::move((*loaded)[i].text);
   return {};
 }

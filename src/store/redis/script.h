@@ -1,7 +1,7 @@
 #pragma once
 
 #include <array>
-#include <mutex>
+#include <cstdint>
 #include <string>
 
 #include "store/redis/connection.h"
@@ -10,20 +10,18 @@ namespace baton::store::redis {
 
 enum class Script : std::uint8_t { apply, acquire_free, release_held };
 
-// What the server calls each script. Thread-safe.
+// What servers call each script: a sum of its text, and so the same for all and for ever.
 class Scripts {
  public:
-  // Loads all of them into the server of this connection, which has none or has forgotten them.
+  // Loads all of them into the server of this connection, which has none or has forgotten them. To
+  // be done once before all else; thread-safe after that.
   Result<void> load(Connection& connection, const Settings& settings, Deadline deadline);
 
-  // Empty before they were first loaded.
-  [[nodiscard]] std::string name(Script script) const {
-    const std::lock_guard lock(mutex_);
+  [[nodiscard]] const std::string& name(Script script) const {
     return names_[static_cast<std::size_t>(script)];
   }
 
  private:
-  mutable std::mutex mutex_;
   std::array<std::string, 3> names_;
 };
 
