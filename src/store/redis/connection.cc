@@ -22,7 +22,7 @@ namespace baton::store::redis {
 namespace {
 
 constexpr Millis kClockAge{10'000};
-constexpr Millis kIdle{20};
+constexpr Millis kIdle{1};
 constexpr Millis kReadSlice{100};
 constexpr std::size_t kMaxReplyBytes = std::size_t{1} << 28;
 

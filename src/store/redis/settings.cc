@@ -120,7 +120,7 @@ Result<void> take_options(std::string_view options, Settings& settings) {
     }
     options.remove_prefix(std::min(end + 1, options.size()));
   }
-  if (settings.wait_timeout >= settings.apply_limit) {
+  if (settings.wait_replicas > 0 && settings.wait_timeout >= settings.apply_limit) {
     return bad_url("wait_timeout must be below apply_timeout");
   }
   return {};

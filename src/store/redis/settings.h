@@ -34,9 +34,9 @@ struct Settings {
   [[nodiscard]] Millis effect_limit() const { return apply_limit * 4 / 5; }
 };
 
-[[nodiscard]] Result<Settings> parse_settings(std::string_view url);
+[[nodiscard]] BATON_EXPORT Result<Settings> parse_settings(std::string_view url);
 
 // One line, without the password.
-[[nodiscard]] std::string scrub(std::string_view text, const Settings& settings);
+[[nodiscard]] BATON_EXPORT std::string scrub(std::string_view text, const Settings& settings);
 
 }  // namespace baton::store::redis
