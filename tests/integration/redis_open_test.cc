@@ -146,7 +146,12 @@ TEST_F(RedisOpen, a_full_server_grants_nothing_but_still_frees) {
     EXPECT_FALSE(full.error().in_doubt);
     EXPECT_NE(full.error().message.find("memory"), std::string::npos);
   }
-  EXPECT_EQ(end(*store, 1).outcome, Outcome::done);
+  const std::vector<Request> mixed = {request(Verb::release, 1, kJob),
+                                      request(Verb::acquire, 2, "DEFAULT:other")};
+  const auto replies = store->apply(mixed, soon());
+  ASSERT_TRUE(replies) << replies.error().message;
+  EXPECT_EQ(replies->at(0).outcome, Outcome::done);
+  EXPECT_EQ(replies->at(1).outcome, Outcome::busy) << "not now";
   ask({"CONFIG", "SET", "maxmemory", "0"});
   EXPECT_EQ(take(*store, 3, "DEFAULT:other").outcome, Outcome::granted);
 }

@@ -156,19 +156,37 @@ Result<std::vector<Reply>> BatchRun::send(Seat& seat, Instant entered, Deadline 
   deadline_ = std::min(deadline, entered + service_.settings.apply_limit);
   for (int i = 0; i < kRounds; ++i) {
     if (auto sent = round(seat); !sent) return judged(sent.error());
-    if (all_delivered()) {
-      // Of one request alone the caller learns best what is wrong with its name.
-      if (batch_.size() == 1 && replies_[0].outcome == Outcome::invalid) {
-        return Error{.code = Code::bad_store,
-                     .message = batch_[0].asks[0].key + ": " + replies_[0].message};
-      }
-      return std::move(replies_);
-    }
+    if (all_delivered()) return answer();
     if (BootClock::now() >= last_effect()) break;
   }
   return judged(Error{.code = Code::unavailable,
                       .message = service_.settings.location + " could not answer in time",
                       .retryable = true});
+}
+
+Result<std::vector<Reply>> BatchRun::answer() {
+  if (refusal_ && !answered_) return *refusal_;
+  for (const Waybill& bill : bills_) {
+    if (!bill.refused) continue;
+    for (const std::size_t place : bill.parcel.places()) give_up_on(place);
+  }
+  // Of one request alone the caller learns best what is wrong with its name.
+  if (batch_.size() == 1 && replies_[0].outcome == Outcome::invalid) {
+    return Error{.code = Code::bad_store,
+                 .message = batch_[0].asks[0].key + ": " + replies_[0].message};
+  }
+  return std::move(replies_);
+}
+
+// The others have their replies, so this one needs one too, and the most honest is: not now.
+void BatchRun::give_up_on(std::size_t place) {
+  Reply& reply = replies_[place];
+  reply.message = refusal_->message;
+  reply.outcome = Outcome::invalid;
+  if (refusal_->retryable) {
+    reply.outcome = batch_[place].verb == Verb::claim ? Outcome::queued : Outcome::busy;
+    reply.retry_after = Millis(200);
+  }
 }
 
 Instant BatchRun::last_effect() const {
@@ -203,7 +221,7 @@ Result<Connection*> BatchRun::ready(Seat& seat, const Node& node) {
     service_.forget_nodes();
     return connection.error();
   }
-  if (!std::exchange(script_gone_, false)) return connection;
+  if (forgetful_.erase(node) == 0) return connection;
   if (auto loaded = service_.scripts.load(**connection, service_.settings, deadline_); !loaded) {
     return loaded.error();
   }
@@ -242,7 +260,7 @@ Result<void> BatchRun::send_to(Seat& seat, const Node& node,
   auto value = values->begin();
   for (const std::size_t bill : bills) {
     if (std::exchange(bills_[bill].there, std::nullopt)) ++value;
-    if (auto settled = settle(**connection, bill, *value++); !settled) return settled;
+    if (auto settled = settle(**connection, node, bill, *value++); !settled) return settled;
   }
   if (value != values->end() && answered_ && value->number < service_.settings.wait_replicas) {
     return Error{.code = Code::unavailable,
@@ -255,9 +273,10 @@ Result<void> BatchRun::send_to(Seat& seat, const Node& node,
   return {};
 }
 
-Result<void> BatchRun::settle(Connection& connection, std::size_t bill, const Value& value) {
+Result<void> BatchRun::settle(Connection& connection, const Node& node, std::size_t bill,
+                              const Value& value) {
   if (value.is_error("NOSCRIPT")) {
-    script_gone_ = true;
+    forgetful_.insert(node);
     return {};
   }
   if (value.is_error("MOVED ") || value.is_error("ASK ")) {
@@ -266,7 +285,11 @@ Result<void> BatchRun::settle(Connection& connection, std::size_t bill, const Va
   if (value.kind == Value::Kind::error) {
     // The address may lead to the new master by now.
     if (value.text.find("READONLY") != std::string::npos) connection.give_up();
-    return error_for(value.text, service_.settings);
+    Error error = error_for(value.text, service_.settings);
+    if (error.in_doubt) return error;
+    refusal_ = std::move(error);
+    bills_[bill].delivered = bills_[bill].refused = true;
+    return {};
   }
   if (bills_[bill].parcel.route().script == Script::apply) {
     settle_apply(connection, bills_[bill], value);

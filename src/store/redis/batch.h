@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -56,6 +57,7 @@ class BatchRun {
     std::optional<Node> there;  // a slot on the move: once, and only there
     bool sent = false;          // takes in no more
     bool delivered = false;
+    bool refused = false;  // the server did nothing of it, and will not now
   };
 
   [[nodiscard]] std::optional<std::string> unsupported(const Request& request) const;
@@ -66,7 +68,8 @@ class BatchRun {
   Result<void> send_to(Seat& seat, const Node& node, const std::vector<std::size_t>& bills);
   Result<Connection*> ready(Seat& seat, const Node& node);
   Result<Commands> commands_for(Connection& connection, const std::vector<std::size_t>& bills);
-  Result<void> settle(Connection& connection, std::size_t bill, const Value& value);
+  Result<void> settle(Connection& connection, const Node& node, std::size_t bill,
+                      const Value& value);
   void settle_apply(Connection& connection, Waybill& bill, const Value& value);
   void settle_plain(std::size_t bill, const Value& value);
   Result<void> send_elsewhere(Waybill& bill, const std::string& error);
@@ -74,6 +77,8 @@ class BatchRun {
   [[nodiscard]] bool must_be_replicated() const;
   [[nodiscard]] bool all_delivered() const;
   [[nodiscard]] Error judged(Error error) const;
+  Result<std::vector<Reply>> answer();
+  void give_up_on(std::size_t place);
 
   std::span<const Request> batch_;
   std::optional<core::StoreTime> at_;
@@ -84,7 +89,8 @@ class BatchRun {
   std::vector<Waybill> bills_;
   bool renewals_only_ = true;
   bool answered_ = false;     // a part of this batch has taken effect
-  bool script_gone_ = false;  // load it before the next round
+  std::set<Node> forgetful_;  // nodes that do not know our scripts
+  std::optional<Error> refusal_;
 };
 
 }  // namespace baton::store::redis
