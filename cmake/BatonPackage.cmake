@@ -12,6 +12,7 @@ set(BATON_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/baton")
 set(BATON_PACKAGE_OF_Threads::Threads Threads)
 set(BATON_PACKAGE_OF_SQLite::SQLite3 SQLite3)
 set(BATON_PACKAGE_OF_PostgreSQL::PostgreSQL PostgreSQL)
+set(BATON_PACKAGE_OF_Hiredis::hiredis Hiredis)
 set(BATON_PACKAGE_OF_fmt::fmt fmt)
 set(BATON_PACKAGE_OF_yaml-cpp yaml-cpp)
 set(BATON_PACKAGE_OF_prometheus-cpp::core prometheus-cpp)
@@ -64,6 +65,7 @@ function(baton_install_package)
     COMPATIBILITY SameMinorVersion)
   install(FILES "${PROJECT_BINARY_DIR}/baton-config.cmake"
                 "${PROJECT_BINARY_DIR}/baton-config-version.cmake"
+                "${PROJECT_SOURCE_DIR}/cmake/FindHiredis.cmake"
     DESTINATION "${BATON_PACKAGE_DIR}" COMPONENT development)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/baton" "${BATON_GENERATED_DIR}/include/baton"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development FILES_MATCHING PATTERN "*.h")

@@ -24,8 +24,14 @@ Result<std::unique_ptr<FenceDatabase>> open_database(const std::string& url) {
 #ifdef BATON_HAS_STORE_POSTGRES
   if (scheme == "postgres" || scheme == "postgresql") return open_postgres_fence(url);
 #endif
-  return Error{.code = Code::bad_url,
-               .message = "--database: write sqlite:PATH or postgres://user@host/database"};
+#ifdef BATON_HAS_STORE_REDIS
+  if (scheme == "redis" || scheme == "redis+unix" || scheme == "rediss") {
+    return open_redis_fence(url);
+  }
+#endif
+  return Error{
+      .code = Code::bad_url,
+      .message = "--database: write sqlite:PATH, postgres://user@host/database or redis://host"};
 }
 
 Result<Token> parse_token(const std::string& text) {

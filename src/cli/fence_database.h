@@ -21,5 +21,6 @@ class FenceDatabase {
 
 Result<std::unique_ptr<FenceDatabase>> open_sqlite_fence(std::string_view url);
 Result<std::unique_ptr<FenceDatabase>> open_postgres_fence(const std::string& url);
+Result<std::unique_ptr<FenceDatabase>> open_redis_fence(const std::string& url);
 
 }  // namespace baton::cli

@@ -1,7 +1,7 @@
 #pragma once
 
 // Real processes on a real store, killed, paused and cut off. Every run leaves a history that
-// history.h judges. The store is named by $BATON_FAULT_STORE: sqlite or postgres.
+// history.h judges. The store is named by $BATON_FAULT_STORE: sqlite, postgres or redis.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -19,6 +19,7 @@
 #include "history.h"
 #include "support/postgres_server.h"
 #include "support/process.h"
+#include "support/redis_server.h"
 #include "support/temp_dir.h"
 #include "support/wait.h"
 
@@ -31,6 +32,7 @@ class Fault : public ::testing::Test {
  protected:
   TempDir dir{"fault"};
   std::unique_ptr<PostgresServer> server;
+  std::unique_ptr<RedisServer> redis;
   std::string url;
   int started = 0;
 
@@ -42,6 +44,10 @@ class Fault : public ::testing::Test {
       server = std::make_unique<PostgresServer>();
       url = server->url();
       open_admin(url, BootClock::now() + 30s).value()->migrate(BootClock::now() + 30s).value();
+    } else if (store == "redis"s) {
+      redis = std::make_unique<RedisServer>(
+          RedisOptions{.settings = {{"appendonly", "yes"}, {"appendfsync", "always"}}});
+      url = redis->url();
     } else {
       url = "sqlite:" + (dir / "locks.db").string();
     }

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "harness/report.h"
+
+namespace baton::bench {
+
+struct RowOptions {
+  int slices = 7;
+  std::chrono::milliseconds slice{1000};
+};
+
+// A row starts the servers it needs.
+struct Row {
+  std::string name;
+  std::function<std::vector<Figure>(const RowOptions&)> measure;
+};
+
+std::vector<Figure> redis_one_caller(const RowOptions& options);
+std::vector<Figure> redis_many_callers(const RowOptions& options);
+
+}  // namespace baton::bench

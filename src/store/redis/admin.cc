@@ -1,0 +1,194 @@
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "baton/redis_store.h"
+#include "store/redis/find.h"
+#include "store/redis/raise.lua.h"
+#include "store/redis/redis_error.h"
+
+namespace baton {
+namespace {
+
+namespace redis = store::redis;
+using redis::Value;
+
+// The layout of the keys and values. A digit before each value leaves room for others.
+constexpr int kSchemaVersion = 1;
+
+// Lua's numbers are whole up to 2^53.
+constexpr Token kHighestFloor = Token{1} << 52;
+
+// The lines "name:value" of INFO.
+std::map<std::string, std::string> parse_info(std::string_view text) {
+  std::map<std::string, std::string> info;
+  while (!text.empty()) {
+    const auto end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    const auto colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    info.emplace(line.substr(0, colon), line.substr(colon + 1));
+  }
+  return info;
+}
+
+std::string memory_of(const std::string& policy, const std::string& limit) {
+  if (policy == "noeviction") return policy;
+  return policy + (limit == "0" ? "; no harm while maxmemory is 0, but" : ": locks can vanish;") +
+         " set it to noeviction";
+}
+
+std::string persistence_of(const std::map<std::string, std::string>& info,
+                           const std::string& fsync) {
+  const auto aof = info.find("aof_enabled");
+  if (aof == info.end() || aof->second != "1") {
+    return "no append-only file: a restart of the server loses locks";
+  }
+  if (fsync.empty()) return "append-only file";
+  return "append-only file, appendfsync " + fsync +
+         (fsync == "always" ? "" : ": a crash of the server loses the last second of locks");
+}
+
+class RedisAdmin final : public StoreAdmin {
+ public:
+  explicit RedisAdmin(redis::Settings settings)
+      : settings_(std::move(settings)), service_(settings_), seat_(settings_) {}
+
+  Result<StoreStatus> status(Deadline deadline) override {
+    auto connection = connect(deadline);
+    if (!connection) return connection.error();
+    StoreStatus status{.kind = "redis",
+                       .location = settings_.location,
+                       .schema_version = kSchemaVersion,
+                       .schema_expected = kSchemaVersion};
+    const auto add = [&](std::string name, std::string value) {
+      status.details.emplace_back(std::move(name), std::move(value));
+    };
+    add("server", "Redis " + (*connection)->server_version() +
+                      (service_.clustered ? ", cluster" : "") +
+                      ((*connection)->is_replica() ? ", a read-only replica" : ""));
+    auto info = (*connection)->ask({"INFO", "everything"}, deadline);
+    if (!info) return info.error();
+    const auto lines = parse_info(info->text);
+    add("memory policy", memory_of(config(**connection, "maxmemory-policy", lines, deadline),
+                                   config(**connection, "maxmemory", lines, deadline)));
+    add("persistence", persistence_of(lines, config(**connection, "appendfsync", lines, deadline)));
+    if (const auto replicas = lines.find("connected_slaves"); replicas != lines.end()) {
+      add("replicas",
+          replicas->second + (settings_.wait_replicas > 0
+                                  ? ", waits for " + std::to_string(settings_.wait_replicas)
+                                  : ", waits for none"));
+    }
+    if (auto counted = count(status, deadline); !counted) return counted.error();
+    return status;
+  }
+
+  Result<std::pair<int, int>> migrate(Deadline deadline) override {
+    auto connection = connect(deadline);
+    if (!connection) return connection.error();
+    return std::pair(kSchemaVersion, kSchemaVersion);
+  }
+
+  Result<void> raise_tokens(Token floor, Deadline deadline) override {
+    if (floor >= kHighestFloor) {
+      return Error{.code = Code::bad_request, .message = "a token in Redis is below 2^52"};
+    }
+    auto connection = connect(deadline);
+    if (!connection) return connection.error();
+    const std::string number = std::to_string(floor);
+    if (service_.clustered) {
+      const auto now = (*connection)->server_time_at(BootClock::now(), deadline);
+      if (!now) return now.error();
+      if (floor >= static_cast<Token>(*now)) {
+        return Error{.code = Code::unsupported,
+                     .message =
+                         "in a cluster a region that is new starts at the server's clock, and the "
+                         "floor is above that"};
+      }
+    } else if (auto set = raise(**connection, service_.layout.floor(), number, deadline); !set) {
+      return set;
+    }
+    return redis::scan(service_, seat_, service_.layout.counters_pattern(), deadline,
+                       [&](redis::Connection& at, const std::vector<Value>& counters) {
+                         Result<void> raised;
+                         for (const Value& counter : counters) {
+                           if (raised) raised = raise(at, counter.text, number, deadline);
+                         }
+                         return raised;
+                       });
+  }
+
+ private:
+  Result<redis::Connection*> connect(Deadline deadline) {
+    auto connection = redis::Connection::open(settings_, settings_.node, deadline);
+    if (!connection) return connection.error();
+    service_.clustered = (*connection)->clustered();
+    seat_.adopt(std::move(*connection));
+    return seat_.to(settings_.node, deadline);
+  }
+
+  Result<void> raise(redis::Connection& connection, const std::string& key,
+                     const std::string& floor, Deadline deadline) {
+    auto raised =
+        connection.ask({"EVAL", embedded::store_redis::raise_lua, "1", key, floor}, deadline);
+    if (!raised) return raised.error();
+    if (raised->kind == Value::Kind::error) return redis::error_for(raised->text, settings_);
+    return {};
+  }
+
+  // What managed servers do not tell by CONFIG, they may tell by INFO.
+  static std::string config(redis::Connection& connection, const std::string& name,
+                            const std::map<std::string, std::string>& info, Deadline deadline) {
+    const auto value = connection.ask({"CONFIG", "GET", name}, deadline);
+    if (value && value->list.size() == 2) return value->list[1].text;
+    std::string line = name;
+    std::replace(line.begin(), line.end(), '-', '_');
+    const auto it = info.find(line);
+    return it == info.end() ? std::string() : it->second;
+  }
+
+  Result<void> count(StoreStatus& status, Deadline deadline) {
+    std::size_t names = 0;
+    auto scanned = redis::scan(service_, seat_, service_.layout.pattern({}), deadline,
+                               [&](redis::Connection&, const std::vector<Value>& found) {
+                                 for (const Value& key : found) {
+                                   names += service_.layout.key_in(key.text) ? 1 : 0;
+                                 }
+                                 return Result<void>{};
+                               });
+    if (!scanned) return scanned;
+    Token last = 0;
+    scanned = redis::scan(
+        service_, seat_, service_.layout.counters_pattern(), deadline,
+        [&](redis::Connection& at, const std::vector<Value>& counters) -> Result<void> {
+          for (const Value& counter : counters) {
+            auto value = at.ask({"GET", counter.text}, deadline);
+            if (!value) return value.error();
+            Token token = 0;
+            std::from_chars(value->text.data(), value->text.data() + value->text.size(), token);
+            last = std::max(last, token);
+          }
+          return {};
+        });
+    if (!scanned) return scanned;
+    status.details.emplace_back("names", std::to_string(names));
+    status.details.emplace_back("last token", std::to_string(last));
+    return {};
+  }
+
+  const redis::Settings settings_;
+  redis::Service service_;
+  redis::Seat seat_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<StoreAdmin>> open_redis_admin(std::string_view url, Deadline /*deadline*/) {
+  auto settings = redis::parse_settings(url);
+  if (!settings) return settings.error();
+  return std::unique_ptr<StoreAdmin>(std::make_unique<RedisAdmin>(std::move(*settings)));
+}
+
+}  // namespace baton

@@ -1,0 +1,345 @@
+#include "store/redis/batch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "core/apply.h"
+#include "store/redis/redis_error.h"
+
+namespace baton::store::redis {
+namespace {
+
+constexpr int kRounds = 8;  // of a batch that a cluster sends about
+
+// "MOVED 3999 127.0.0.1:6381"
+std::optional<std::pair<int, Node>> parse_moved(std::string_view text) {
+  const auto first = text.find(' ');
+  const auto second = text.find(' ', first + 1);
+  const auto colon = text.rfind(':');
+  if (second == std::string_view::npos || colon == std::string_view::npos || colon < second) {
+    return std::nullopt;
+  }
+  int slot = 0;
+  Node node{std::string(text.substr(second + 1, colon - second - 1)), 0};
+  std::from_chars(text.data() + first + 1, text.data() + second, slot);
+  std::from_chars(text.data() + colon + 1, text.data() + text.size(), node.port);
+  if (node.port == 0) return std::nullopt;
+  return std::pair{slot, std::move(node)};
+}
+
+}  // namespace
+
+Node Service::node_of(int slot) const {
+  if (!clustered) return settings.node;
+  const std::lock_guard lock(mutex_);
+  const auto it = nodes_.find(slot);
+  return it == nodes_.end() ? settings.node : it->second;
+}
+
+void Service::moved(int slot, const Node& node) {
+  const std::lock_guard lock(mutex_);
+  // A node without a name is the one that was asked.
+  nodes_[slot] = node.host.empty() ? Node{settings.node.host, node.port} : node;
+}
+
+bool Service::learn_moved(std::string_view error) {
+  const auto there = parse_moved(error);
+  if (there) moved(there->first, there->second);
+  return there.has_value();
+}
+
+void Service::forget_nodes() {
+  const std::lock_guard lock(mutex_);
+  nodes_.clear();
+}
+
+BatchRun::BatchRun(std::span<const Request> batch, std::optional<core::StoreTime> at,
+                   Service& service)
+    : batch_(batch), at_(at), service_(service), replies_(batch.size()) {
+  sort_out();
+}
+
+std::optional<std::string> BatchRun::unsupported(const Request& request) const {
+  if (!service_.clustered) return std::nullopt;
+  const int slot = slot_of(service_.layout.name(request.asks[0].key));
+  for (const Ask& ask : request.asks) {
+    if (slot_of(service_.layout.name(ask.key)) != slot) {
+      return "in a Redis Cluster the names of one request must be of one region";
+    }
+  }
+  if (request.asks[0].key == core::kSchemaKey && request.change.ordinal) {
+    return "a Redis Cluster keeps no policy: its version cannot be checked in every slot";
+  }
+  return std::nullopt;
+}
+
+// A request takes the shortest way if it is a plain one, its name was free lately, and no other of
+// the batch could see the difference: the names and grants of all others are different ones.
+void BatchRun::sort_out() {
+  std::unordered_map<std::string_view, int> uses;
+  std::unordered_map<GrantId, int> grants;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (auto rule = core::broken_rule(batch_[i])) {
+      replies_[i].message = std::move(*rule);
+      continue;
+    }
+    if (auto why = unsupported(batch_[i])) {
+      replies_[i] = {.outcome = Outcome::unsupported, .message = std::move(*why)};
+      continue;
+    }
+    replies_[i].outcome = Outcome::busy;  // to be answered
+    if (batch_.size() == 1) continue;
+    ++grants[batch_[i].grant];
+    for (const Ask& ask : batch_[i].asks) ++uses[ask.key];
+  }
+  const bool schema_in_use = uses.contains(core::kSchemaKey);
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (replies_[i].outcome != Outcome::busy) continue;
+    const Request& request = batch_[i];
+    renewals_only_ = renewals_only_ && request.verb == Verb::renew;
+    const bool once =
+        uses.empty() || (uses[request.asks[0].key] == 1 && grants[request.grant] == 1);
+    file(i, route_of(request, once && !schema_in_use));
+  }
+}
+
+Route BatchRun::route_of(const Request& request, bool once) const {
+  const std::string& key = request.asks[0].key;
+  Route route;
+  if (service_.clustered) route.slot = slot_of(service_.layout.name(key));
+  if (!once || !is_plain(request) || service_.contended.has(key)) return route;
+  if (request.verb == Verb::release) {
+    route.script = Script::release_held;
+  } else {
+    route.script = Script::acquire_free;
+    route.region = Layout::region_of(key);
+    route.hold = std::max(request.ttl, request.at_least_for);
+    route.version = request.schema_version;
+  }
+  return route;
+}
+
+// With the last ones of its route, so that requests for one name keep their order.
+void BatchRun::file(std::size_t place, const Route& route) {
+  const auto last = std::find_if(bills_.rbegin(), bills_.rend(), [&](const Waybill& bill) {
+    return bill.parcel.route() == route && !bill.sent;
+  });
+  if (last != bills_.rend() && last->parcel.has_room_for(batch_[place])) {
+    last->parcel.add(batch_[place], place);
+    return;
+  }
+  bills_.push_back({.parcel = Parcel(service_.layout, service_.clustered, route)});
+  bills_.back().parcel.add(batch_[place], place);
+}
+
+bool BatchRun::all_delivered() const {
+  return std::all_of(bills_.begin(), bills_.end(),
+                     [](const Waybill& bill) { return bill.delivered; });
+}
+
+// Whoever is told of a grant must be able to rely on it; what only ends something need not last.
+bool BatchRun::must_be_replicated() const {
+  return service_.settings.wait_replicas > 0 &&
+         std::any_of(batch_.begin(), batch_.end(), [](const Request& request) {
+           switch (request.verb) {
+             case Verb::release: return !request.change.empty();
+             case Verb::cancel: return request.tombstone > Millis{0};
+             case Verb::get: return false;
+             default: return true;
+           }
+         });
+}
+
+Result<std::vector<Reply>> BatchRun::send(Seat& seat, Instant entered, Deadline deadline) {
+  entered_ = entered;
+  deadline_ = std::min(deadline, entered + service_.settings.apply_limit);
+  for (int i = 0; i < kRounds; ++i) {
+    if (auto sent = round(seat); !sent) return judged(sent.error());
+    if (all_delivered()) return answer();
+    if (BootClock::now() >= last_effect()) break;
+  }
+  return judged(Error{.code = Code::unavailable,
+                      .message = service_.settings.location + " could not answer in time",
+                      .retryable = true});
+}
+
+Result<std::vector<Reply>> BatchRun::answer() {
+  if (refusal_ && !answered_) return *refusal_;
+  for (const Waybill& bill : bills_) {
+    if (!bill.refused) continue;
+    for (const std::size_t place : bill.parcel.places()) give_up_on(place);
+  }
+  // Of one request alone the caller learns best what is wrong with its name.
+  if (batch_.size() == 1 && replies_[0].outcome == Outcome::invalid) {
+    return Error{.code = Code::bad_store,
+                 .message = batch_[0].asks[0].key + ": " + replies_[0].message};
+  }
+  return std::move(replies_);
+}
+
+// The others have their replies, so this one needs one too, and the most honest is: not now.
+void BatchRun::give_up_on(std::size_t place) {
+  Reply& reply = replies_[place];
+  reply.message = refusal_->message;
+  reply.outcome = Outcome::invalid;
+  if (refusal_->retryable) {
+    reply.outcome = batch_[place].verb == Verb::claim ? Outcome::queued : Outcome::busy;
+    reply.retry_after = Millis(200);
+  }
+}
+
+Instant BatchRun::last_effect() const {
+  return std::min(deadline_, entered_ + service_.settings.effect_limit());
+}
+
+Error BatchRun::judged(Error error) const {
+  error.in_doubt = error.in_doubt || answered_;
+  return error;
+}
+
+Result<void> BatchRun::round(Seat& seat) {
+  if (bills_.size() == 1 && !bills_[0].there) {
+    return send_to(seat, service_.node_of(bills_[0].parcel.route().slot), {0});
+  }
+  std::map<Node, std::vector<std::size_t>> by_node;
+  for (std::size_t i = 0; i < bills_.size(); ++i) {
+    const Waybill& bill = bills_[i];
+    if (bill.delivered) continue;
+    by_node[bill.there ? *bill.there : service_.node_of(bill.parcel.route().slot)].push_back(i);
+  }
+  for (const auto& [node, bills] : by_node) {
+    if (auto sent = send_to(seat, node, bills); !sent) return sent;
+  }
+  return {};
+}
+
+// A connection to a server that knows the scripts, as far as we can tell.
+Result<Connection*> BatchRun::ready(Seat& seat, const Node& node) {
+  auto connection = seat.to(node, deadline_);
+  if (!connection) {
+    service_.forget_nodes();
+    return connection.error();
+  }
+  if (forgetful_.erase(node) == 0) return connection;
+  if (auto loaded = service_.scripts.load(**connection, service_.settings, deadline_); !loaded) {
+    return loaded.error();
+  }
+  return connection;
+}
+
+Result<Commands> BatchRun::commands_for(Connection& connection,
+                                        const std::vector<std::size_t>& bills) {
+  const auto limit = connection.server_time_at(last_effect(), deadline_);
+  if (!limit) return limit.error();
+  const std::string not_after = std::to_string(*limit);
+  const std::string now = at_ ? std::to_string(at_->count()) : std::string();
+  Commands commands;
+  for (const std::size_t index : bills) {
+    Waybill& bill = bills_[index];
+    bill.sent = true;
+    if (bill.there) commands.add({"ASKING"});
+    bill.parcel.write(commands,
+                      {service_.scripts.name(bill.parcel.route().script), not_after, now});
+  }
+  if (must_be_replicated()) {
+    commands.add({"WAIT", std::to_string(service_.settings.wait_replicas),
+                  std::to_string(service_.settings.wait_timeout.count())});
+  }
+  return commands;
+}
+
+Result<void> BatchRun::send_to(Seat& seat, const Node& node,
+                               const std::vector<std::size_t>& bills) {
+  auto connection = ready(seat, node);
+  if (!connection) return connection.error();
+  const auto commands = commands_for(**connection, bills);
+  if (!commands) return commands.error();
+  const auto values = (*connection)->exchange(*commands, deadline_);
+  if (!values) return values.error();
+  auto value = values->begin();
+  for (const std::size_t bill : bills) {
+    if (std::exchange(bills_[bill].there, std::nullopt)) ++value;
+    if (auto settled = settle(**connection, node, bill, *value++); !settled) return settled;
+  }
+  if (value != values->end() && answered_ && value->number < service_.settings.wait_replicas) {
+    return Error{.code = Code::unavailable,
+                 .message = service_.settings.location + ": only " + std::to_string(value->number) +
+                            " of " + std::to_string(service_.settings.wait_replicas) +
+                            " replicas have it (wait_replicas)",
+                 .retryable = true,
+                 .in_doubt = true};
+  }
+  return {};
+}
+
+Result<void> BatchRun::settle(Connection& connection, const Node& node, std::size_t bill,
+                              const Value& value) {
+  if (value.is_error("NOSCRIPT")) {
+    forgetful_.insert(node);
+    return {};
+  }
+  if (value.is_error("MOVED ") || value.is_error("ASK ")) {
+    return send_elsewhere(bills_[bill], value.text);
+  }
+  if (value.kind == Value::Kind::error) {
+    // The address may lead to the new master by now.
+    if (value.text.find("READONLY") != std::string::npos) connection.give_up();
+    Error error = error_for(value.text, service_.settings);
+    if (error.in_doubt) return error;
+    refusal_ = std::move(error);
+    bills_[bill].delivered = bills_[bill].refused = true;
+    return {};
+  }
+  if (bills_[bill].parcel.route().script == Script::apply) {
+    settle_apply(connection, bills_[bill], value);
+  } else {
+    settle_plain(bill, value);
+  }
+  return {};
+}
+
+void BatchRun::settle_apply(Connection& connection, Waybill& bill, const Value& value) {
+  std::vector<const Request*> asked;
+  for (const std::size_t place : bill.parcel.places()) asked.push_back(&batch_[place]);
+  Answer answer = read_answer(value.text, asked);
+  connection.learn_time(answer.server_time, BootClock::now());
+  if (answer.late) return;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    replies_[bill.parcel.places()[i]] = std::move(answer.replies[i]);
+  }
+  bill.delivered = true;
+  answered_ = true;
+}
+
+// What the short script left, or all if it came too late, goes to the long one.
+void BatchRun::settle_plain(std::size_t bill, const Value& value) {
+  bills_[bill].delivered = true;
+  const Route route = bills_[bill].parcel.route();
+  const auto places = bills_[bill].parcel.places();  // filing moves the bills
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::int64_t number = i < value.list.size() ? value.list[i].number : 0;
+    Reply& reply = replies_[places[i]];
+    if (number == 0) {
+      if (!value.list.empty()) service_.contended.add(batch_[places[i]].asks[0].key);
+      file(places[i], {.slot = route.slot});
+      continue;
+    }
+    answered_ = true;
+    reply.outcome = route.script == Script::acquire_free ? Outcome::granted : Outcome::done;
+    if (route.script == Script::acquire_free) reply.tokens = {static_cast<Token>(number)};
+  }
+}
+
+Result<void> BatchRun::send_elsewhere(Waybill& bill, const std::string& error) {
+  const auto there = parse_moved(error);
+  if (!there) return error_for(error, service_.settings);
+  if (error.starts_with("ASK")) {
+    bill.there = there->second;
+  } else {
+    service_.moved(there->first, there->second);
+  }
+  return {};
+}
+
+}  // namespace baton::store::redis

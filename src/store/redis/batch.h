@@ -1,0 +1,96 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "baton/store.h"
+#include "store/redis/codec.h"
+#include "store/redis/contended.h"
+#include "store/redis/pool.h"
+#include "store/redis/script.h"
+
+namespace baton::store::redis {
+
+// What all batches of a store share. Thread-safe.
+class Service {
+ public:
+  explicit Service(const Settings& given) : settings(given), layout(given.prefix) {}
+
+  const Settings& settings;
+  const Layout layout;
+  Scripts scripts;
+  Contended contended;
+  bool clustered = false;  // set once, before the first batch
+
+  // Which node of a cluster has a slot, as far as we were told.
+  [[nodiscard]] Node node_of(int slot) const;
+  void moved(int slot, const Node& node);
+  bool learn_moved(std::string_view error);
+  void forget_nodes();
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<int, Node> nodes_;
+};
+
+// One batch on its way: in how many parcels, to which nodes, and what to do with those that come
+// back unanswered.
+class BatchRun {
+ public:
+  // Answers at once what breaks a rule, or what a cluster cannot do. `at` is a test's clock.
+  BatchRun(std::span<const Request> batch, std::optional<core::StoreTime> at, Service& service);
+
+  [[nodiscard]] bool nothing_to_send() const { return bills_.empty(); }
+  [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
+  [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
+
+  // `entered` is when the caller came: nothing takes effect later than the limit after it.
+  Result<std::vector<Reply>> send(Seat& seat, Instant entered, Deadline deadline);
+
+ private:
+  struct Waybill {
+    Parcel parcel;
+    std::optional<Node> there;  // a slot on the move: once, and only there
+    bool sent = false;          // takes in no more
+    bool delivered = false;
+    bool refused = false;  // the server did nothing of it, and will not now
+  };
+
+  [[nodiscard]] std::optional<std::string> unsupported(const Request& request) const;
+  void sort_out();
+  [[nodiscard]] Route route_of(const Request& request, bool once) const;
+  void file(std::size_t place, const Route& route);
+  Result<void> round(Seat& seat);
+  Result<void> send_to(Seat& seat, const Node& node, const std::vector<std::size_t>& bills);
+  Result<Connection*> ready(Seat& seat, const Node& node);
+  Result<Commands> commands_for(Connection& connection, const std::vector<std::size_t>& bills);
+  Result<void> settle(Connection& connection, const Node& node, std::size_t bill,
+                      const Value& value);
+  void settle_apply(Connection& connection, Waybill& bill, const Value& value);
+  void settle_plain(std::size_t bill, const Value& value);
+  Result<void> send_elsewhere(Waybill& bill, const std::string& error);
+  [[nodiscard]] Instant last_effect() const;
+  [[nodiscard]] bool must_be_replicated() const;
+  [[nodiscard]] bool all_delivered() const;
+  [[nodiscard]] Error judged(Error error) const;
+  Result<std::vector<Reply>> answer();
+  void give_up_on(std::size_t place);
+
+  std::span<const Request> batch_;
+  std::optional<core::StoreTime> at_;
+  Service& service_;
+  Instant entered_{};
+  Deadline deadline_{};
+  std::vector<Reply> replies_;
+  std::vector<Waybill> bills_;
+  bool renewals_only_ = true;
+  bool answered_ = false;     // a part of this batch has taken effect
+  std::set<Node> forgetful_;  // nodes that do not know our scripts
+  std::optional<Error> refusal_;
+};
+
+}  // namespace baton::store::redis

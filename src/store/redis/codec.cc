@@ -1,0 +1,421 @@
+#include "store/redis/codec.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+#include "core/apply.h"
+#include "store/redis/msgpack.h"
+
+namespace baton::store::redis {
+namespace {
+
+constexpr std::size_t kMaxRequests = 256;  // in a call: others wait while the script runs
+constexpr std::size_t kMaxKeys = 1000;     // Lua's stack bounds it
+
+void pack_ordinal(Packer& out, const std::optional<std::int64_t>& ordinal) {
+  if (ordinal) {
+    out.text(std::to_string(*ordinal));
+  } else {
+    out.flag(false);
+  }
+}
+
+void pack_change(Packer& out, const NoteChange& change) {
+  pack_ordinal(out, change.ordinal);
+  if (change.text) {
+    out.text(*change.text);
+  } else {
+    out.flag(false);
+  }
+}
+
+// Nothing where the schema's version is not asked about.
+void pack_version(Packer& out, const Request& request) {
+  if (request.asks[0].key == core::kSchemaKey) {
+    out.flag(false);
+  } else {
+    out.text(std::to_string(request.schema_version));
+  }
+}
+
+// The last seven of a holder, as they will stand in the name's value.
+void pack_claimant(Packer& out, const Request& request) {
+  pack_ordinal(out, request.if_ordinal_below);
+  pack_change(out, request.change);
+  out.text(request.predicate).text(request.owner).text(request.channel);
+  Packer metadata;
+  for (const auto& [name, value] : request.metadata) metadata.text(name).text(value);
+  out.text(metadata.bytes());
+}
+
+// A plain holder alone on its name: its value from the ttl on.
+void pack_sole_tail(Packer& out, const Request& request) {
+  out.real(request.ttl.count()).real(request.at_least_for.count()).text(grant_bytes(request.grant));
+  out.number(static_cast<std::int64_t>(request.asks[0].mode)).number(0).flag(false);
+  pack_claimant(out, request);
+  out.array(0).array(0).text("0").text("");
+}
+
+std::int64_t ordinal_in(std::string_view digits) {
+  std::int64_t ordinal = 0;
+  const auto [end, problem] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+  if (problem != std::errc{} || end != digits.data() + digits.size()) {
+    throw std::runtime_error("a broken ordinal");
+  }
+  return ordinal;
+}
+
+std::optional<std::string_view> optional_text(Unpacker& in) {
+  if (in.is_flag()) {
+    in.flag();
+    return std::nullopt;
+  }
+  return in.text();
+}
+
+std::optional<std::int64_t> optional_ordinal(Unpacker& in) {
+  const auto digits = optional_text(in);
+  return digits ? std::optional(ordinal_in(*digits)) : std::nullopt;
+}
+
+Mode mode_in(std::int64_t number) {
+  if (number < 0 || number >= static_cast<std::int64_t>(kAllModes.size())) {
+    throw std::runtime_error("an unknown mode");
+  }
+  return static_cast<Mode>(number);
+}
+
+void read_claimant(Unpacker& in, core::Claimant& who) {
+  who.if_ordinal_below = optional_ordinal(in);
+  who.change.ordinal = optional_ordinal(in);
+  if (const auto text = optional_text(in)) who.change.text = *text;
+  who.predicate = in.text();
+  who.owner = in.text();
+  who.channel = in.text();
+  Unpacker metadata(in.text());
+  while (!metadata.done()) {
+    const std::string name(metadata.text());
+    who.metadata[name] = metadata.text();
+  }
+}
+
+core::StoreTime time_in(Unpacker& in) { return core::StoreTime(in.number()); }
+
+core::Holder read_holder(Unpacker& in) {
+  in.array_of(16);
+  core::Holder holder;
+  holder.token = static_cast<Token>(in.number());
+  holder.since = time_in(in);
+  holder.expires = time_in(in);
+  holder.ttl = Millis(in.number());
+  holder.at_least_for = Millis(in.number());
+  holder.grant = grant_in(in.text());
+  holder.mode = mode_in(in.number());
+  const auto state = in.number();
+  if (state < 0 || state > 2) throw std::runtime_error("an unknown state");
+  holder.state = static_cast<core::HolderState>(state);
+  if (const auto reason = optional_text(in)) {
+    holder.revoked = true;
+    holder.reason = *reason;
+  }
+  read_claimant(in, holder);
+  return holder;
+}
+
+core::Waiter read_waiter(Unpacker& in) {
+  in.array_of(16);
+  core::Waiter waiter;
+  waiter.turn = static_cast<std::uint64_t>(in.number());
+  waiter.stale = time_in(in);
+  waiter.handoff = Millis(in.number());
+  waiter.ttl = Millis(in.number());
+  waiter.at_least_for = Millis(in.number());
+  waiter.grant = grant_in(in.text());
+  waiter.mode = mode_in(in.number());
+  waiter.alone = in.flag();
+  waiter.converting = in.flag();
+  read_claimant(in, waiter);
+  return waiter;
+}
+
+LockInfo describe(const Request& request, std::string_view value, core::StoreTime now) {
+  const auto state = value.empty() ? core::NameState{} : read_value(value);
+  return core::describe(request.asks[0].key, state, now, ~std::size_t{0});
+}
+
+std::string explain(std::string_view problem) {
+  return problem == "WRONGTYPE" ? "there is something else in Redis under the key of this name"
+                                : "the value of this name in Redis is not Baton's, or damaged";
+}
+
+// [outcome, tokens, ordinal, text, holders, ends, message]
+Reply read_long(Unpacker& in, std::int64_t outcome, core::StoreTime now) {
+  if (outcome < 0 || outcome > static_cast<std::int64_t>(Outcome::done)) {
+    throw std::runtime_error("an unknown outcome");
+  }
+  Reply reply;
+  reply.outcome = static_cast<Outcome>(outcome);
+  for (auto left = in.array(); left > 0; --left) {
+    reply.tokens.push_back(static_cast<Token>(in.number()));
+  }
+  reply.note.ordinal = ordinal_in(in.text());
+  reply.note.text = in.text();
+  core::NameState state;
+  for (auto left = in.array(); left > 0; --left) state.holders.push_back(read_holder(in));
+  if (!state.holders.empty()) reply.holders = core::describe({}, state, now, 0).holders;
+  const std::int64_t ends = in.number();
+  if (ends >= 0) {
+    reply.retry_after =
+        std::chrono::ceil<Millis>(std::max(core::StoreTime(ends) - now, core::StoreTime{0}));
+  }
+  reply.message = in.text();
+  return reply;
+}
+
+Reply read_reply(Unpacker& in, const Request& request, core::StoreTime now) {
+  const auto size = in.array();
+  const auto tag = in.number();
+  if (size == 7) return read_long(in, tag, now);
+  Reply reply;
+  if (size == 1 && tag == 7) {
+    reply.outcome = Outcome::done;
+  } else if (size == 2 && tag == 0) {
+    reply.outcome = Outcome::granted;
+    reply.tokens = {static_cast<Token>(in.number())};
+  } else if (size == 2 && tag == 8) {
+    reply.outcome = Outcome::done;
+    reply.info = describe(request, in.text(), now);
+  } else if (size == 2 && tag == 9) {
+    reply.message = explain(in.text());
+  } else {
+    throw std::runtime_error("an unknown kind of reply");
+  }
+  return reply;
+}
+
+}  // namespace
+
+bool is_plain(const Request& request) {
+  if (request.asks.size() != 1 || !request.change.empty()) return false;
+  if (request.verb == Verb::release) return request.to.empty();
+  return request.verb == Verb::acquire && !request.if_ordinal_below &&
+         request.asks[0].key != core::kSchemaKey;
+}
+
+std::string grant_bytes(GrantId grant) {
+  if (grant.empty()) return {};
+  std::string bytes(16, '\0');
+  for (int i = 0; i < 8; ++i) {
+    bytes[static_cast<std::size_t>(7 - i)] = static_cast<char>(grant.high >> (8 * i));
+    bytes[static_cast<std::size_t>(15 - i)] = static_cast<char>(grant.low >> (8 * i));
+  }
+  return bytes;
+}
+
+GrantId grant_in(std::string_view bytes) {
+  if (bytes.size() != 16) throw std::runtime_error("a broken grant id");
+  std::uint64_t halves[2] = {0, 0};
+  for (std::size_t i = 0; i < 16; ++i) {
+    halves[i / 8] = halves[i / 8] << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return {halves[0], halves[1]};
+}
+
+std::size_t Parcel::name_at(std::string_view key) {
+  if (names_.size() == 1 && found_.empty()) found_.emplace(names_[0].key, 0);
+  if (const auto it = found_.find(key); it != found_.end()) return it->second;
+  const std::string_view region = Layout::region_of(key);
+  const auto known = std::find(regions_.begin(), regions_.end(), region);
+  names_.push_back({key, static_cast<std::size_t>(known - regions_.begin())});
+  if (known == regions_.end()) regions_.push_back(region);
+  if (names_.size() > 1) found_.emplace(key, names_.size() - 1);
+  return names_.size() - 1;
+}
+
+bool Parcel::has_room_for(const Request& request) const {
+  return places_.size() < kMaxRequests && names_.size() + request.asks.size() <= kMaxKeys;
+}
+
+void Parcel::add(const Request& request, std::size_t place) {
+  places_.push_back(place);
+  requests_.push_back(&request);
+  if (route_.script != Script::apply) return;
+  std::vector<std::size_t> at;
+  for (const Ask& ask : request.asks) at.push_back(name_at(ask.key));
+  at_.push_back(std::move(at));
+}
+
+std::size_t Parcel::key_count() const {
+  switch (route_.script) {
+    case Script::apply: return first_name() + names_.size();
+    case Script::acquire_free: return requests_.size() + (clustered_ ? 1 : 2);
+    case Script::release_held: break;
+  }
+  return requests_.size();
+}
+
+void Parcel::write(Commands& commands, const Call& call) const {
+  const std::size_t keys = key_count();
+  std::size_t arguments = 3;
+  if (route_.script == Script::acquire_free) arguments = 3 + requests_.size();
+  if (route_.script == Script::release_held) arguments = requests_.size();
+  commands.begin(3 + keys + 2 + arguments);
+  commands.word({"EVALSHA"});
+  commands.word({call.sha});
+  commands.word({std::to_string(keys)});
+  write_keys(commands);
+  commands.word({call.not_after});
+  commands.word({call.now});
+  write_arguments(commands);
+}
+
+void Parcel::write_key(Commands& commands, std::string_view key) const {
+  const std::string_view region = Layout::region_of(key);
+  commands.word({layout_.start(), region, "}", key.substr(region.size())});
+}
+
+void Parcel::write_keys(Commands& commands) const {
+  const auto counter = [&](std::string_view region) {
+    commands.word({layout_.start(), region, "}#last"});
+  };
+  if (route_.script == Script::apply) {
+    if (!clustered_) commands.word({layout_.version()});
+    for (const auto region : regions_) counter(region);
+    for (const auto& name : names_) write_key(commands, name.key);
+    return;
+  }
+  for (const Request* request : requests_) write_key(commands, request->asks[0].key);
+  if (route_.script == Script::release_held) return;
+  counter(route_.region);
+  if (!clustered_) commands.word({layout_.version()});
+}
+
+void Parcel::write_arguments(Commands& commands) const {
+  switch (route_.script) {
+    case Script::apply:
+      commands.word({order()});
+      commands.word({layout_.channels()});
+      commands.word({clustered_ ? std::string_view() : layout_.floor()});
+      break;
+    case Script::acquire_free: {
+      commands.word({std::to_string(route_.version)});
+      commands.word({std::to_string(core::StoreTime(route_.hold).count())});
+      commands.word({std::to_string((route_.hold + kKept).count())});
+      Packer tail;
+      for (const Request* request : requests_) {
+        tail.clear();
+        pack_sole_tail(tail, *request);
+        commands.word({tail.bytes()});
+      }
+      break;
+    }
+    case Script::release_held:
+      for (const Request* request : requests_) commands.word({grant_bytes(request->grant)});
+      break;
+  }
+}
+
+// As verbs_more.lua reads it.
+void Parcel::pack(Packer& out, const Request& request, const std::vector<std::size_t>& at) const {
+  static constexpr std::size_t kSizes[] = {11, 6, 6, 6, 7, 5, 5, 3};
+  out.array(kSizes[static_cast<std::size_t>(request.verb)]);
+  out.number(static_cast<std::int64_t>(request.verb)).text(grant_bytes(request.grant));
+  const bool single = at.size() == 1;
+  const auto each = [&](auto one) {
+    if (!single) out.array(at.size());
+    for (std::size_t i = 0; i < at.size(); ++i) out.number(one(i));
+  };
+  each([&](std::size_t i) { return static_cast<std::int64_t>(first_name() + at[i] + 1); });
+  const auto modes = [&] {
+    each([&](std::size_t i) { return static_cast<std::int64_t>(request.asks[i].mode); });
+  };
+  switch (request.verb) {
+    case Verb::acquire:
+      modes();
+      pack_version(out, request);
+      out.number(request.ticket.count()).number(request.handoff.count());
+      out.number(request.ttl.count()).number(request.at_least_for.count());
+      out.flag(single && !request.if_ordinal_below && request.change.empty());
+      {
+        Packer claimant;
+        pack_claimant(claimant, request);
+        out.text(claimant.bytes());
+      }
+      break;
+    case Verb::claim:
+    case Verb::convert:
+      modes();
+      pack_version(out, request);
+      out.number(request.ticket.count());
+      break;
+    case Verb::renew:
+      out.flag(single && request.change.empty());
+      pack_change(out, request.change);
+      break;
+    case Verb::release:
+      out.flag(single && request.change.empty() && request.to.empty());
+      pack_change(out, request.change);
+      out.text(request.to);
+      break;
+    case Verb::cancel: out.number(request.tombstone.count()).flag(request.converting); break;
+    case Verb::break_: out.text(request.reason).flag(request.immediately); break;
+    case Verb::get: break;
+  }
+}
+
+std::string Parcel::order() const {
+  Packer out;
+  out.array(5).number(clustered_ ? 0 : 1).number(static_cast<std::int64_t>(regions_.size()));
+  if (regions_.size() == 1) {
+    out.flag(false);
+  } else {
+    out.array(first_name() + names_.size());
+    for (std::size_t i = 0; i < first_name(); ++i) out.number(0);
+    for (const auto& name : names_) out.number(static_cast<std::int64_t>(name.region + 1));
+  }
+  const auto schema = std::find_if(names_.begin(), names_.end(),
+                                   [](const Name& name) { return name.key == core::kSchemaKey; });
+  if (clustered_ || schema == names_.end()) {
+    out.flag(false);
+  } else {
+    out.number(static_cast<std::int64_t>(first_name()) + (schema - names_.begin()) + 1);
+  }
+  out.array(requests_.size());
+  for (std::size_t i = 0; i < requests_.size(); ++i) pack(out, *requests_[i], at_[i]);
+  return out.take();
+}
+
+Answer read_answer(std::string_view bytes, const std::vector<const Request*>& asked) {
+  Unpacker in(bytes);
+  Answer answer;
+  answer.server_time = in.number();
+  answer.late = in.done();
+  if (answer.late) return answer;
+  const core::StoreTime now(in.number());
+  for (const Request* request : asked) answer.replies.push_back(read_reply(in, *request, now));
+  if (!in.done()) throw std::runtime_error("more replies than requests");
+  return answer;
+}
+
+core::NameState read_value(std::string_view value) {
+  if (!value.starts_with('0') && !value.starts_with('1')) {
+    throw std::runtime_error("a value of an unknown kind");
+  }
+  Unpacker in(value.substr(1));
+  in.array_of(5);
+  core::NameState state;
+  for (auto left = in.array(); left > 0; --left) state.holders.push_back(read_holder(in));
+  for (auto left = in.array(); left > 0; --left) state.waiters.push_back(read_waiter(in));
+  for (auto left = in.array(); left > 0; --left) {
+    in.array_of(2);
+    const GrantId grant = grant_in(in.text());
+    state.tombstones.push_back({grant, time_in(in)});
+  }
+  state.note.ordinal = ordinal_in(in.text());
+  state.note.text = in.text();
+  return state;
+}
+
+}  // namespace baton::store::redis

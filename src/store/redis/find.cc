@@ -1,0 +1,166 @@
+#include "store/redis/find.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "core/apply.h"
+#include "store/redis/redis_error.h"
+
+namespace baton::store::redis {
+namespace {
+
+constexpr std::size_t kKept = 5000;  // names in mind
+constexpr std::size_t kChunk = 200;  // values asked for at once
+constexpr std::string_view kScanCount = "1000";
+
+Error only_looked(Error error) {
+  error.in_doubt = false;
+  return error;
+}
+
+// The masters of a cluster; else the one server.
+Result<std::vector<Node>> masters(Service& service, Seat& seat, Deadline deadline) {
+  if (!service.clustered) return std::vector{service.settings.node};
+  auto connection = seat.to(service.settings.node, deadline);
+  if (!connection) return connection.error();
+  auto slots = (*connection)->ask({"CLUSTER", "SLOTS"}, deadline);
+  if (!slots) return slots.error();
+  if (slots->kind == Value::Kind::error) return error_for(slots->text, service.settings);
+  std::set<Node> nodes;
+  for (const Value& range : slots->list) {
+    if (range.list.size() < 3 || range.list[2].list.size() < 2) continue;
+    const Value& master = range.list[2];
+    const std::string& host = master.list[0].text;
+    nodes.insert({host.empty() ? service.settings.node.host : host,
+                  static_cast<int>(master.list[1].number)});
+  }
+  return std::vector(nodes.begin(), nodes.end());
+}
+
+// The first names in order that come behind `after`, and whether there may be more.
+struct Names {
+  std::set<std::string> keys;
+  bool more = false;
+
+  void offer(std::string key) {
+    keys.insert(std::move(key));
+    if (keys.size() <= kKept) return;
+    keys.erase(std::prev(keys.end()));
+    more = true;
+  }
+};
+
+Result<Names> names_after(Service& service, Seat& seat, const Query& query,
+                          const std::string& after, Deadline deadline) {
+  Names names;
+  const std::string pattern = service.layout.pattern(core::key_prefix(query));
+  auto scanned = scan(service, seat, pattern, deadline,
+                      [&](Connection&, const std::vector<Value>& found) -> Result<void> {
+                        for (const Value& redis_key : found) {
+                          auto key = service.layout.key_in(redis_key.text);
+                          if (key && *key > after) names.offer(std::move(*key));
+                        }
+                        return {};
+                      });
+  if (!scanned) return scanned.error();
+  return names;
+}
+
+using Chunk = std::vector<std::string>;
+
+// Values of these names in their order, and the server's time after all were read.
+struct Read {
+  std::vector<Value> values;
+  core::StoreTime now{0};
+};
+
+Result<Read> read_from(Service& service, Seat& seat, const Node& node, const Chunk& keys,
+                       Deadline deadline) {
+  auto connection = seat.to(node, deadline);
+  if (!connection) return connection.error();
+  Commands commands;
+  for (const auto& key : keys) commands.add({"GET", service.layout.name(key)});
+  commands.add({"TIME"});
+  auto values = (*connection)->exchange(commands, deadline);
+  if (!values) return values.error();
+  const Value time = std::move(values->back());
+  values->pop_back();
+  if (time.list.size() != 2) return error_for(time.text, service.settings);
+  return Read{std::move(*values), core::StoreTime(std::stoll(time.list[0].text) * 1'000'000 +
+                                                  std::stoll(time.list[1].text))};
+}
+
+// In a cluster each name by itself: a page is not worth more.
+Result<Read> read_names(Service& service, Seat& seat, const Chunk& keys, Deadline deadline) {
+  if (!service.clustered) return read_from(service, seat, service.settings.node, keys, deadline);
+  Read all;
+  for (const auto& key : keys) {
+    const int slot = slot_of(service.layout.name(key));
+    auto read = read_from(service, seat, service.node_of(slot), {key}, deadline);
+    if (read && read->values[0].is_error("MOVED ")) {
+      service.learn_moved(read->values[0].text);
+      read = read_from(service, seat, service.node_of(slot), {key}, deadline);
+    }
+    if (!read) return read.error();
+    all.values.push_back(std::move(read->values[0]));
+    all.now = std::max(all.now, read->now);
+  }
+  return all;
+}
+
+}  // namespace
+
+Result<void> scan(Service& service, Seat& seat, const std::string& pattern, Deadline deadline,
+                  const std::function<Result<void>(Connection&, const std::vector<Value>&)>& take) {
+  const auto nodes = masters(service, seat, deadline);
+  if (!nodes) return nodes.error();
+  for (const Node& node : *nodes) {
+    auto connection = seat.to(node, deadline);
+    if (!connection) return connection.error();
+    std::string cursor = "0";
+    do {
+      auto page =
+          (*connection)->ask({"SCAN", cursor, "MATCH", pattern, "COUNT", kScanCount}, deadline);
+      if (!page) return page.error();
+      if (page->list.size() != 2) return error_for(page->text, service.settings);
+      cursor = page->list[0].text;
+      if (auto taken = take(**connection, page->list[1].list); !taken) return taken;
+    } while (cursor != "0");
+  }
+  return {};
+}
+
+Result<Page<LockInfo>> find(Service& service, Seat& seat, const Query& query,
+                            std::optional<core::StoreTime> at, Deadline deadline) {
+  const std::size_t limit = std::max<std::size_t>(query.limit, 1);
+  Page<LockInfo> page;
+  std::string after = query.after;
+  for (;;) {
+    const auto names = names_after(service, seat, query, after, deadline);
+    if (!names) return only_looked(names.error());
+    for (auto it = names->keys.begin(); it != names->keys.end();) {
+      Chunk keys;
+      for (; it != names->keys.end() && keys.size() < kChunk; ++it) keys.push_back(*it);
+      const auto read = read_names(service, seat, keys, deadline);
+      if (!read) return only_looked(read.error());
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        const Value& value = read->values[i];
+        if (value.kind != Value::Kind::text) continue;  // gone, or not ours
+        LockInfo info = core::describe(keys[i], read_value(value.text), at.value_or(read->now),
+                                       ~std::size_t{0});
+        if (!core::matches(query, info)) continue;
+        if (page.items.size() == limit) {
+          page.next = page.items.back().key;
+          return page;
+        }
+        if (info.waiters.size() > query.max_waiters) info.waiters.resize(query.max_waiters);
+        page.items.push_back(std::move(info));
+      }
+    }
+    if (!names->more) return page;
+    after = *names->keys.rbegin();
+  }
+}
+
+}  // namespace baton::store::redis

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "store/redis/batch.h"
+
+namespace baton::store::redis {
+
+// A page of names. SCAN knows no order, so every page looks at all names that may match; it keeps
+// the first few thousand of them in mind, not all.
+[[nodiscard]] Result<Page<LockInfo>> find(Service& service, Seat& seat, const Query& query,
+                                          std::optional<core::StoreTime> at, Deadline deadline);
+
+// Everything under a pattern, on every master of a cluster, a piece at a time.
+[[nodiscard]] Result<void> scan(
+    Service& service, Seat& seat, const std::string& pattern, Deadline deadline,
+    const std::function<Result<void>(Connection&, const std::vector<Value>&)>& take);
+
+}  // namespace baton::store::redis

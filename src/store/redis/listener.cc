@@ -1,0 +1,129 @@
+#include "store/redis/listener.h"
+
+#include <array>
+#include <random>
+#include <stdexcept>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/backoff.h"
+#include "store/redis/codec.h"
+
+namespace baton::store::redis {
+namespace {
+
+constexpr Millis kPingEvery{10'000};
+
+std::uint64_t some_bits() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  return random();
+}
+
+}  // namespace
+
+Listener::Listener(const Settings& settings, const Layout& layout)
+    : settings_(settings), layout_(layout), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (event_ < 0) throw std::runtime_error("eventfd failed");
+}
+
+Listener::~Listener() {
+  if (thread_.joinable()) {
+    thread_.request_stop();
+    signal();
+    thread_.join();
+  }
+  close(event_);
+}
+
+void Listener::signal() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
+}
+
+std::unique_ptr<Watch> Listener::watch(const std::string& channel, WakeSink& sink) {
+  auto watch = subscribers_->add(channel, sink);
+  const std::lock_guard lock(mutex_);
+  channels_.insert(channel);
+  if (!thread_.joinable()) {
+    thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+  }
+  signal();
+  return watch;
+}
+
+// Until something comes on the socket (if any), the eventfd or the time is over.
+void Listener::pause(Millis most, const std::stop_token& stop, int socket) {
+  if (stop.stop_requested()) return;
+  std::array<pollfd, 2> waiting{pollfd{event_, POLLIN, 0}, pollfd{socket, POLLIN, 0}};
+  poll(waiting.data(), socket < 0 ? 1 : 2, static_cast<int>(most.count()));
+  std::uint64_t count = 0;
+  [[maybe_unused]] const auto drained = read(event_, &count, sizeof count);
+}
+
+void Listener::work(const std::stop_token& stop) {
+  core::Backoff backoff(Millis(50), Millis(5000));
+  while (!stop.stop_requested()) {
+    auto opened =
+        Connection::open(settings_, settings_.node, BootClock::now() + settings_.apply_limit);
+    if (opened && serve(**opened, stop)) backoff.reset();
+    if (!stop.stop_requested()) pause(backoff.next(some_bits()), stop, -1);
+  }
+}
+
+// Runs until the connection or the listener ends; tells whether it ever worked. A server that is
+// gone without a word is noticed by its silence after a PING.
+bool Listener::serve(Connection& connection, const std::stop_token& stop) {
+  std::set<std::string> heard;
+  bool worked = false;
+  Instant last_heard = BootClock::now();
+  Instant pinged = last_heard;
+  while (!stop.stop_requested()) {
+    if (!subscribe_to_new(connection, heard)) return worked;
+    pause(kPingEvery, stop, connection.socket());
+    std::vector<Value> values;
+    if (!connection.receive(values)) return worked;
+    const Instant now = BootClock::now();
+    if (deliver(values)) worked = true;
+    if (!values.empty()) last_heard = now;
+    if (now - pinged < kPingEvery) continue;
+    if (pinged > last_heard) return worked;
+    pinged = now;
+    if (!connection.send(Commands().add({"PING"}), now + settings_.apply_limit)) return worked;
+  }
+  return worked;
+}
+
+bool Listener::subscribe_to_new(Connection& connection, std::set<std::string>& heard) {
+  Commands commands;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& channel : channels_) {
+      if (heard.insert(channel).second) commands.add({"SUBSCRIBE", layout_.channels() + channel});
+    }
+  }
+  if (commands.count() == 0) return true;
+  return connection.send(commands, BootClock::now() + settings_.apply_limit).has_value();
+}
+
+// Everything before a subscription took effect may have been missed.
+bool Listener::deliver(const std::vector<Value>& values) {
+  std::map<std::string, std::vector<GrantId>> grants;
+  bool subscribed = false;
+  for (const Value& value : values) {
+    if (value.list.size() != 3) continue;
+    subscribed = subscribed || value.list[0].text == "subscribe";
+    const std::string& name = value.list[1].text;
+    const std::string& grant = value.list[2].text;
+    if (value.list[0].text != "message" || grant.size() != 16) continue;
+    if (name.starts_with(layout_.channels())) {
+      grants[name.substr(layout_.channels().size())].push_back(grant_in(grant));
+    }
+  }
+  if (subscribed) subscribers_->wake_all();
+  for (const auto& [channel, woken] : grants) subscribers_->wake(channel, woken);
+  return subscribed;
+}
+
+}  // namespace baton::store::redis

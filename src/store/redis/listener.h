@@ -1,0 +1,46 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "store/common/subscribers.h"
+#include "store/redis/connection.h"
+#include "store/redis/layout.h"
+
+namespace baton::store::redis {
+
+// Hears the messages of the channels that are watched, on a connection and a thread of its own that
+// start with the first watch. Whatever may have been missed while there was no connection,
+// everybody is woken for.
+class Listener {
+ public:
+  Listener(const Settings& settings, const Layout& layout);
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink);
+
+ private:
+  void work(const std::stop_token& stop);
+  bool serve(Connection& connection, const std::stop_token& stop);
+  bool subscribe_to_new(Connection& connection, std::set<std::string>& heard);
+  bool deliver(const std::vector<Value>& values);
+  void pause(Millis most, const std::stop_token& stop, int socket);
+  void signal();
+
+  const Settings& settings_;
+  const Layout& layout_;
+  std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
+  int event_;  // eventfd: something to do
+
+  std::mutex mutex_;
+  std::set<std::string> channels_;
+  std::jthread thread_;
+};
+
+}  // namespace baton::store::redis

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace baton::store::redis {
+
+// The little of MessagePack that the scripts and we say to each other.
+class Packer {
+ public:
+  Packer& array(std::size_t size);
+  Packer& number(std::int64_t value);
+  Packer& real(std::int64_t value);  // as a double, which has one length
+  Packer& text(std::string_view value);
+  Packer& flag(bool value);
+
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
+  void clear() { bytes_.clear(); }
+  [[nodiscard]] std::string take() { return std::move(bytes_); }
+
+ private:
+  void put(std::uint8_t byte) { bytes_ += static_cast<char>(byte); }
+  void big_endian(std::uint64_t value, int bytes);
+
+  std::string bytes_;
+};
+
+// Reads one value after the other; throws std::runtime_error where another kind stands, or the
+// text ends.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] bool done() const { return at_ == bytes_.size(); }
+  std::size_t array();
+  void array_of(std::size_t size);
+  std::int64_t number();
+  std::string_view text();
+  bool flag();
+  bool is_flag();  // looks only
+
+ private:
+  std::uint8_t byte();
+  std::uint64_t big_endian(int bytes);
+
+  std::string_view bytes_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace baton::store::redis

@@ -1,0 +1,70 @@
+#include "store/redis/pool.h"
+
+#include <thread>
+
+namespace baton::store::redis {
+namespace {
+
+std::uint64_t some_bits() {
+  return static_cast<std::uint64_t>(BootClock::now().time_since_epoch().count()) *
+             0x9E3779B97F4A7C15ULL >>
+         20;
+}
+
+}  // namespace
+
+Result<Connection*> Seat::to(const Node& node, Deadline deadline) {
+  auto& connection = connections_[node];
+  if (connection && connection->still_there()) return connection.get();
+  for (;;) {
+    connection.reset();
+    auto opened = Connection::open(settings_, node, deadline);
+    if (opened) {
+      connection = std::move(*opened);
+      backoff_.reset();
+      return connection.get();
+    }
+    // A node that a cluster no longer has is not worth waiting for.
+    if (!opened.error().retryable || node != settings_.node) return opened.error();
+    const Millis pause = backoff_.next(some_bits());
+    if (BootClock::now() + pause >= deadline) {
+      opened.error().retry_after = pause;
+      return opened.error();
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+std::optional<std::size_t> Pool::free_seat(Lane lane) const {
+  if (lane == Lane::renewals) return taken_[2] ? std::nullopt : std::optional<std::size_t>(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!taken_[i]) return i;
+  }
+  return std::nullopt;
+}
+
+Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  std::optional<std::size_t> found;
+  while (!(found = free_seat(lane))) {
+    const auto left = deadline - BootClock::now();
+    if (left <= left.zero()) {
+      return Error{.code = Code::unavailable,
+                   .message = "all connections to " + settings_.location + " are busy",
+                   .retryable = true};
+    }
+    freed_.wait_for(lock, left);
+  }
+  taken_[*found] = true;
+  return Lease(*this, *found);
+}
+
+void Pool::give_back(std::size_t seat) {
+  {
+    const std::lock_guard lock(mutex_);
+    taken_[seat] = false;
+  }
+  freed_.notify_all();
+}
+
+}  // namespace baton::store::redis

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "core/backoff.h"
+#include "store/redis/connection.h"
+
+namespace baton::store::redis {
+
+// Renewals have a connection of their own: a queue of other requests must not cost a lease.
+enum class Lane { requests, renewals };
+
+// The connections of one caller at a time: to the server that the URL names and, in a cluster, to
+// those that it sends us to. Opened when first needed and again after a failure, with a pause that
+// grows.
+class Seat {
+ public:
+  explicit Seat(const Settings& settings) : settings_(settings) {}
+
+  Result<Connection*> to(const Node& node, Deadline deadline);
+  void adopt(std::unique_ptr<Connection> connection) {
+    connections_[settings_.node] = std::move(connection);
+  }
+
+ private:
+  const Settings& settings_;
+  std::map<Node, std::unique_ptr<Connection>> connections_;
+  core::Backoff backoff_{Millis(20), Millis(2000)};
+};
+
+// Two seats for requests and one for renewals. Thread-safe.
+class Pool {
+ public:
+  explicit Pool(const Settings& settings)
+      : settings_(settings), seats_{Seat(settings), Seat(settings), Seat(settings)} {}
+
+  // A seat for one caller, back in the pool at the end of the scope.
+  class Lease {
+   public:
+    Lease(Pool& pool, std::size_t seat) : pool_(&pool), seat_(seat) {}
+    Lease(Lease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), seat_(other.seat_) {}
+    Lease& operator=(Lease&&) = delete;
+    ~Lease() {
+      if (pool_ != nullptr) pool_->give_back(seat_);
+    }
+    Seat& operator*() const { return pool_->seats_[seat_]; }
+    Seat* operator->() const { return &pool_->seats_[seat_]; }
+
+   private:
+    Pool* pool_;
+    std::size_t seat_;
+  };
+
+  // Waits for a free seat until the deadline.
+  Result<Lease> take(Lane lane, Deadline deadline);
+
+ private:
+  [[nodiscard]] std::optional<std::size_t> free_seat(Lane lane) const;
+  void give_back(std::size_t seat);
+
+  const Settings& settings_;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::array<Seat, 3> seats_;
+  std::array<bool, 3> taken_{};
+};
+
+}  // namespace baton::store::redis

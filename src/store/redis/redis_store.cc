@@ -1,0 +1,115 @@
+#include "store/redis/redis_store.h"
+
+#include <stdexcept>
+
+#include "store/redis/batch.h"
+#include "store/redis/find.h"
+#include "store/redis/listener.h"
+
+namespace baton::store {
+namespace {
+
+using namespace redis;  // NOLINT(google-build-using-namespace): its own parts
+
+class RedisStore final : public LockStore {
+ public:
+  RedisStore(Settings settings, RedisOptions options)
+      : settings_(std::move(settings)),
+        options_(std::move(options)),
+        service_(settings_),
+        pool_(settings_),
+        listener_(settings_, service_.layout) {}
+
+  Result<void> open(Deadline deadline) {
+    auto seat = pool_.take(Lane::requests, deadline);
+    if (!seat) return seat.error();
+    auto connection = Connection::open(settings_, settings_.node, deadline);
+    if (!connection) return connection.error();
+    if ((*connection)->is_replica()) {
+      return Error{
+          .code = Code::bad_store,
+          .message = settings_.location + " is a read-only replica: give the master's address"};
+    }
+    service_.clustered = (*connection)->clustered();
+    if (auto loaded = service_.scripts.load(**connection, settings_, deadline); !loaded) {
+      return loaded;
+    }
+    (*seat)->adopt(std::move(*connection));
+    return {};
+  }
+
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    const Instant entered = BootClock::now();
+    return contained([&]() -> Result<std::vector<Reply>> {
+      BatchRun run(batch, at(), service_);
+      if (run.nothing_to_send()) return run.replies();
+      auto seat = pool_.take(run.lane(), deadline);
+      if (!seat) return seat.error();
+      return run.send(**seat, entered, deadline);
+    });
+  }
+
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    return contained([&]() -> Result<Page<LockInfo>> {
+      auto seat = pool_.take(Lane::requests, deadline);
+      if (!seat) return seat.error();
+      return redis::find(service_, **seat, query, at(), deadline);
+    });
+  }
+
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return listener_.watch(channel, sink);
+  }
+
+  [[nodiscard]] Capabilities capabilities() const override {
+    Capabilities can;
+    can.parallel = 2;
+    can.apply_limit = settings_.apply_limit;
+    can.clock = "the Redis server (TIME)";
+    return can;
+  }
+
+ private:
+  [[nodiscard]] std::optional<core::StoreTime> at() const {
+    return options_.now ? std::optional(options_.now()) : std::nullopt;
+  }
+
+  // A reply that makes no sense is a broken store, not a broken caller.
+  template <typename Work>
+  auto contained(Work work) -> decltype(work()) {
+    try {
+      return work();
+    } catch (const std::exception& problem) {
+      return Error{
+          .code = Code::bad_store,
+          .message = settings_.location + ": an answer that cannot be read: " + problem.what(),
+          .in_doubt = true};
+    }
+  }
+
+  const Settings settings_;
+  const RedisOptions options_;
+  Service service_;
+  Pool pool_;
+  Listener listener_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LockStore>> open_redis_store(RedisOptions options, Deadline deadline) {
+  auto settings = redis::parse_settings(options.url);
+  if (!settings) return settings.error();
+  auto store = std::make_unique<RedisStore>(std::move(*settings), std::move(options));
+  if (auto opened = store->open(deadline); !opened) return opened.error();
+  return std::unique_ptr<LockStore>(std::move(store));
+}
+
+}  // namespace baton::store
+
+namespace baton {
+
+Result<std::unique_ptr<LockStore>> open_redis_store(std::string_view url, Deadline deadline) {
+  return store::open_redis_store({.url = std::string(url)}, deadline);
+}
+
+}  // namespace baton

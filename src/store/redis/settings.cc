@@ -1,0 +1,228 @@
+#include "store/redis/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace baton::store::redis {
+namespace {
+
+// Never with a piece of the URL: it may be a piece of the password.
+Error bad_url(std::string message) {
+  return Error{.code = Code::bad_url, .message = std::move(message)};
+}
+
+Error not_understood() {
+  return bad_url(
+      "cannot understand the Redis URL; write redis://user:password@host:6379/0 or "
+      "redis+unix:///path/to/redis.sock, with %40 for '@', %2F for '/' and %25 for '%' in a "
+      "password");
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+std::optional<std::string> unescape(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_digit(text[i + 1]);
+    const int low = hex_digit(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+std::optional<int> parse_number(std::string_view text, int most) {
+  int number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (number < 0 || number > most) return std::nullopt;
+  return number;
+}
+
+// 500ms, 5s, 1m.
+std::optional<Millis> parse_span(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || number <= 0 || number > 1'000'000) return std::nullopt;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit == "ms") return Millis(number);
+  if (unit == "s") return Millis(number * 1000);
+  if (unit == "m") return Millis(number * 60'000);
+  return std::nullopt;
+}
+
+// Braces would move the hash tag, and the rest has a meaning in patterns.
+bool is_prefix(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+}
+
+Result<void> take_option(std::string_view option, Settings& settings) {
+  const auto equals = option.find('=');
+  const std::string_view name = option.substr(0, equals);
+  const std::string_view value =
+      equals == std::string_view::npos ? std::string_view{} : option.substr(equals + 1);
+  if (name == "prefix") {
+    if (!is_prefix(value)) return bad_url("prefix is 1 to 64 letters, digits, '-', '_' and '.'");
+    settings.prefix = value;
+    return {};
+  }
+  if (name == "apply_timeout") {
+    const auto span = parse_span(value);
+    if (!span || *span < Millis(100) || *span > Millis(60'000)) {
+      return bad_url("apply_timeout is a time from 100ms to 1m, such as 5s");
+    }
+    settings.apply_limit = *span;
+    return {};
+  }
+  if (name == "wait_replicas") {
+    const auto number = parse_number(value, 1000);
+    if (!number) return bad_url("wait_replicas is a number of replicas");
+    settings.wait_replicas = *number;
+    return {};
+  }
+  if (name == "wait_timeout") {
+    const auto span = parse_span(value);
+    if (!span) return bad_url("wait_timeout is a time such as 500ms");
+    settings.wait_timeout = *span;
+    return {};
+  }
+  if (name == "db") {
+    const auto number = parse_number(value, 1'000'000);
+    if (!number) return bad_url("db is the number of a database");
+    settings.database = *number;
+    return {};
+  }
+  return bad_url(
+      "an unknown option in the Redis URL; there are prefix, db, apply_timeout, wait_replicas and "
+      "wait_timeout");
+}
+
+Result<void> take_options(std::string_view options, Settings& settings) {
+  while (!options.empty()) {
+    const auto end = std::min(options.find('&'), options.size());
+    if (end > 0) {
+      if (auto taken = take_option(options.substr(0, end), settings); !taken) return taken;
+    }
+    options.remove_prefix(std::min(end + 1, options.size()));
+  }
+  if (settings.wait_replicas > 0 && settings.wait_timeout >= settings.apply_limit) {
+    return bad_url("wait_timeout must be below apply_timeout");
+  }
+  return {};
+}
+
+Result<void> take_user(std::string_view text, Settings& settings) {
+  const auto colon = text.find(':');
+  const auto user = unescape(text.substr(0, colon));
+  const auto password =
+      unescape(colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
+  if (!user || !password) return not_understood();
+  settings.user = user->empty() ? "default" : *user;
+  settings.password = *password;
+  settings.authenticates = true;
+  return {};
+}
+
+Result<void> take_host(std::string_view text, Settings& settings) {
+  std::string_view host = text;
+  std::string_view rest;
+  if (text.starts_with('[')) {
+    const auto end = text.find(']');
+    if (end == std::string_view::npos) return not_understood();
+    host = text.substr(1, end - 1);
+    rest = text.substr(end + 1);
+  } else if (const auto colon = text.find(':'); colon != std::string_view::npos) {
+    host = text.substr(0, colon);
+    rest = text.substr(colon);
+  }
+  settings.node = {host.empty() ? "127.0.0.1" : std::string(host), 6379};
+  if (rest.empty()) return {};
+  const auto port = parse_number(rest.substr(1), 65535);
+  if (rest[0] != ':' || !port || *port == 0) return not_understood();
+  settings.node.port = *port;
+  return {};
+}
+
+std::string location_of(const Settings& settings, bool socket) {
+  std::string text = socket ? "redis+unix://" : "redis://";
+  if (settings.authenticates) text += settings.user + "@";
+  if (socket) return text + settings.node.host;
+  const bool v6 = settings.node.host.find(':') != std::string::npos;
+  text += v6 ? "[" + settings.node.host + "]" : settings.node.host;
+  return text + ":" + std::to_string(settings.node.port) + "/" + std::to_string(settings.database);
+}
+
+}  // namespace
+
+Result<Settings> parse_settings(std::string_view url) {
+  if (url.starts_with("rediss:")) {
+    return Error{.code = Code::unsupported,
+                 .message =
+                     "rediss: needs TLS, which this build's hiredis has not; put a TLS tunnel such "
+                     "as stunnel in front of Redis and use redis:// to it"};
+  }
+  const bool socket = url.starts_with("redis+unix://");
+  if (!socket && !url.starts_with("redis://")) return not_understood();
+  Settings settings;
+  std::string_view rest = url.substr(url.find("://") + 3);
+  const auto question = rest.find('?');
+  const std::string_view options =
+      question == std::string_view::npos ? std::string_view{} : rest.substr(question + 1);
+  rest = rest.substr(0, question);
+  const auto slash = std::min(rest.find('/'), rest.size());
+  std::string_view authority = rest.substr(0, slash);
+  const std::string_view path = rest.substr(slash);
+  if (const auto at = authority.find('@'); at != std::string_view::npos) {
+    if (auto taken = take_user(authority.substr(0, at), settings); !taken) return taken.error();
+    authority = authority.substr(at + 1);
+  }
+  // An '@' that comes later was meant to end a password that has a '/' or '@' in it.
+  if (authority.find('@') != std::string_view::npos ||
+      (!socket && path.find('@') != std::string_view::npos)) {
+    return not_understood();
+  }
+  if (socket) {
+    const auto decoded = unescape(path);
+    if (!authority.empty() || !decoded || decoded->size() < 2) return not_understood();
+    settings.node = {*decoded, 0};
+  } else {
+    if (auto taken = take_host(authority, settings); !taken) return taken.error();
+    if (path.size() > 1) {
+      const auto number = parse_number(path.substr(1), 1'000'000);
+      if (!number) return not_understood();
+      settings.database = *number;
+    }
+  }
+  if (auto taken = take_options(options, settings); !taken) return taken.error();
+  settings.location = location_of(settings, socket);
+  return settings;
+}
+
+std::string scrub(std::string_view text, const Settings& settings) {
+  std::string line(text.substr(0, 500));
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }, ' ');
+  if (settings.password.empty()) return line;
+  for (auto at = line.find(settings.password); at != std::string::npos;
+       at = line.find(settings.password, at + 3)) {
+    line.replace(at, settings.password.size(), "***");
+  }
+  return line;
+}
+
+}  // namespace baton::store::redis

@@ -1,0 +1,40 @@
+#include <stdexcept>
+
+#include <hiredis/hiredis.h>
+
+#include "harness.h"
+#include "store/redis/redis_store.h"
+#include "support/redis_server.h"
+
+namespace baton::test {
+namespace {
+
+// A server of its own, emptied before each use.
+class RedisFactory final : public StoreFactory {
+ public:
+  RedisFactory() : admin_(redisConnect("127.0.0.1", server_.port())) {
+    if (admin_ == nullptr || admin_->err != 0) throw std::runtime_error("cannot reach Redis");
+  }
+  ~RedisFactory() override { redisFree(admin_); }
+  RedisFactory(const RedisFactory&) = delete;
+  RedisFactory& operator=(const RedisFactory&) = delete;
+
+  std::unique_ptr<LockStore> fresh(std::shared_ptr<ManualTime> time) override {
+    freeReplyObject(redisCommand(admin_, "FLUSHALL"));
+    if (admin_->err != 0) throw std::runtime_error(admin_->errstr);
+    return store::open_redis_store({.url = server_.url(), .now = [time] { return time->now(); }},
+                                   soon())
+        .value();
+  }
+  [[nodiscard]] int model_sequences() const override { return 4'000; }
+
+ private:
+  RedisServer server_;
+  redisContext* admin_;
+};
+
+}  // namespace
+
+std::unique_ptr<StoreFactory> make_factory() { return std::make_unique<RedisFactory>(); }
+
+}  // namespace baton::test

@@ -1,0 +1,139 @@
+// A fence for data in Redis.
+
+#include <thread>
+
+#include <hiredis/hiredis.h>
+
+#include "baton/fence.h"
+#include "integration/redis_support.h"
+
+namespace baton::test {
+namespace {
+
+class RedisFence : public RedisTest {
+ protected:
+  struct Close {
+    void operator()(redisContext* connection) const { redisFree(connection); }
+  };
+  using Session = std::unique_ptr<redisContext, Close>;
+
+  static Session session() { return Session(redisConnect("127.0.0.1", server_->port())); }
+
+  static std::string command(redisContext* connection, const std::vector<std::string>& words) {
+    std::vector<const char*> texts;
+    std::vector<std::size_t> sizes;
+    for (const auto& word : words) {
+      texts.push_back(word.data());
+      sizes.push_back(word.size());
+    }
+    auto* reply = static_cast<redisReply*>(
+        redisCommandArgv(connection, static_cast<int>(words.size()), texts.data(), sizes.data()));
+    std::string text = reply->type == REDIS_REPLY_NIL ? "nil"
+                       : reply->str == nullptr        ? "list"
+                                                      : std::string(reply->str, reply->len);
+    freeReplyObject(reply);
+    return text;
+  }
+
+  // Writes under a token, as the manual says.
+  static std::string write(redisContext* connection, Mode mode, Token token,
+                           const std::string& value) {
+    if (const auto fine = fence(connection, kJob, mode, token); !fine) {
+      EXPECT_EQ(fine.error().code, Code::fenced) << fine.error().message;
+      return "fenced";
+    }
+    command(connection, {"MULTI"});
+    command(connection, {"SET", "data", value});
+    return command(connection, {"EXEC"}) == "nil" ? "fenced" : "written";
+  }
+};
+
+TEST_F(RedisFence, a_holder_that_was_overtaken_cannot_write) {
+  const Session old = session();
+  const Session young = session();
+  EXPECT_EQ(write(old.get(), Mode::X, 5, "old"), "written");
+  EXPECT_EQ(write(old.get(), Mode::X, 5, "old again"), "written");
+  EXPECT_EQ(write(young.get(), Mode::X, 6, "young"), "written");
+  EXPECT_EQ(write(old.get(), Mode::X, 5, "too late"), "fenced");
+  EXPECT_EQ(ask({"GET", "data"}), "young");
+}
+
+TEST_F(RedisFence, a_holder_that_is_overtaken_between_its_fence_and_its_write_cannot_write) {
+  const Session old = session();
+  const Session young = session();
+  ASSERT_TRUE(fence(old.get(), kJob, Mode::X, 5));
+  EXPECT_EQ(write(young.get(), Mode::X, 6, "young"), "written");
+  command(old.get(), {"MULTI"});
+  command(old.get(), {"SET", "data", "old"});
+  EXPECT_EQ(command(old.get(), {"EXEC"}), "nil");
+  EXPECT_EQ(ask({"GET", "data"}), "young");
+}
+
+TEST_F(RedisFence, only_modes_that_cannot_stand_beside_each_other_refuse_each_other) {
+  const Session one = session();
+  Token token = 100;
+  for (const Mode newer : kAllModes) {
+    for (const Mode older : kAllModes) {
+      ask({"DEL", "baton_fence:" + kJob});
+      ASSERT_TRUE(fence(one.get(), kJob, newer, token + 1));
+      EXPECT_EQ(fence(one.get(), kJob, older, token).has_value(), compatible(newer, older))
+          << short_name(newer) << " then " << short_name(older);
+    }
+  }
+}
+
+TEST_F(RedisFence, tokens_keep_all_their_bits) {
+  const Session one = session();
+  constexpr Token kHigh = (Token{1} << 63) + 2;
+  ASSERT_TRUE(fence(one.get(), kJob, Mode::X, kHigh));
+  EXPECT_FALSE(fence(one.get(), kJob, Mode::X, kHigh - 1));
+  EXPECT_TRUE(fence(one.get(), kJob, Mode::X, kHigh + 1));
+  EXPECT_EQ(highest_fenced(one.get()).value(), kHigh + 1);
+}
+
+TEST_F(RedisFence, a_newer_grant_counts_even_before_its_holder_writes) {
+  const auto store = open_redis(server_->url());
+  const Session data = session();
+  const Token first = take(*store, 1).tokens.at(0);
+  ASSERT_TRUE(fence(data.get(), kJob, Mode::X, first));
+  end(*store, 1);
+  take(*store, 2);
+  EXPECT_EQ(fence(data.get(), kJob, Mode::X, first).error().code, Code::fenced);
+}
+
+TEST_F(RedisFence, a_script_of_ones_own_can_call_it) {
+  const std::string script = std::string(redis_fence_script()) +
+                             "local newer = baton_fence(KEYS[1], ARGV[1], ARGV[2])\n"
+                             "if newer then return redis.error_reply('FENCED ' .. newer) end\n"
+                             "return redis.call('SET', KEYS[2], ARGV[3])";
+  const Session one = session();
+  const auto run = [&](const std::string& token, const std::string& value) {
+    return command(one.get(),
+                   {"EVAL", script, "2", "baton_fence:" + kJob, "data", "X", token, value});
+  };
+  EXPECT_EQ(run("7", "seven"), "OK");
+  EXPECT_EQ(run("6", "six"), "FENCED 7");
+  EXPECT_EQ(ask({"GET", "data"}), "seven");
+}
+
+TEST_F(RedisFence, it_comes_before_multi) {
+  const Session one = session();
+  command(one.get(), {"MULTI"});
+  EXPECT_EQ(fence(one.get(), kJob, Mode::X, 5).error().code, Code::bad_request);
+}
+
+TEST_F(RedisFence, a_lost_token_counter_is_lifted_above_what_the_fence_has_seen) {
+  const auto store = open_redis(server_->url());
+  const auto admin = open_redis_admin(server_->url(), soon()).value();
+  const Session data = session();
+  constexpr Token kSeen = 4'000'000'000'000'000;
+  ASSERT_TRUE(fence(data.get(), kJob, Mode::X, kSeen));
+  const Token low = take(*store, 1).tokens.at(0);
+  EXPECT_FALSE(fence(data.get(), kJob, Mode::X, low)) << "safe and useless";
+  end(*store, 1);
+  ASSERT_TRUE(admin->raise_tokens(highest_fenced(data.get()).value(), soon()));
+  EXPECT_TRUE(fence(data.get(), kJob, Mode::X, take(*store, 2).tokens.at(0)));
+}
+
+}  // namespace
+}  // namespace baton::test

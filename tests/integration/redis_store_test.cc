@@ -1,0 +1,272 @@
+// What the Redis store does beyond the conformance suite: its keys, its scripts, its time limit.
+
+#include <signal.h>
+
+#include <set>
+
+#include "baton/locks.h"
+#include "integration/redis_support.h"
+
+namespace baton::test {
+namespace {
+
+class RedisStore : public RedisTest {
+ protected:
+  std::unique_ptr<LockStore> store = open_redis(server_->url());
+
+  static std::int64_t calls_of(const std::string& command) {
+    const std::string stats = ask({"INFO", "commandstats"});
+    const auto at = stats.find("cmdstat_" + command + ":calls=");
+    return at == std::string::npos ? 0 : std::stoll(stats.substr(stats.find('=', at) + 1));
+  }
+};
+
+TEST_F(RedisStore, a_released_name_leaves_nothing_behind) {
+  ASSERT_EQ(take(*store, 1).outcome, Outcome::granted);
+  EXPECT_EQ(ask({"EXISTS", kJobKey}), "1");
+  ASSERT_EQ(end(*store, 1).outcome, Outcome::done);
+  EXPECT_EQ(ask({"KEYS", "*"}), "{baton:DEFAULT}#last");
+}
+
+TEST_F(RedisStore, a_name_that_its_holder_forgot_is_gone_some_time_later_by_itself) {
+  take(*store, 1);
+  const auto left = std::stoll(ask({"PTTL", kJobKey}));
+  EXPECT_GT(left, 10'000);
+  EXPECT_LE(left, 10'000 + 600'000);
+  apply(*store, request(Verb::acquire, 2, kJob, Mode::X, 20s));
+  EXPECT_GT(std::stoll(ask({"PTTL", kJobKey})), 600'000);
+}
+
+TEST_F(RedisStore, a_name_with_a_note_is_kept_for_ever) {
+  Request noted = request(Verb::acquire, 1, kJob);
+  noted.change = {.ordinal = 7, .text = "seven"};
+  apply(*store, noted);
+  EXPECT_EQ(ask({"PTTL", kJobKey}), "-1");
+  end(*store, 1);
+  EXPECT_EQ(ask({"PTTL", kJobKey}), "-1");
+  EXPECT_EQ(take(*store, 2).note, (Note{7, "seven"}));
+}
+
+TEST_F(RedisStore, ordinals_keep_all_their_63_bits) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  Request noted = request(Verb::acquire, 1, kJob);
+  noted.change.ordinal = kMost - 1;
+  apply(*store, noted);
+  end(*store, 1);
+  Request next = request(Verb::acquire, 2, kJob);
+  next.if_ordinal_below = kMost - 1;
+  EXPECT_EQ(apply(*store, next).outcome, Outcome::superseded);
+  next.if_ordinal_below = kMost;
+  const Reply granted = apply(*store, next);
+  EXPECT_EQ(granted.outcome, Outcome::granted);
+  EXPECT_EQ(granted.note.ordinal, kMost - 1);
+}
+
+TEST_F(RedisStore, tokens_grow_even_if_all_data_is_lost) {
+  const Token before = take(*store, 1).tokens.at(0);
+  ask({"FLUSHALL"});
+  EXPECT_GT(take(*store, 2).tokens.at(0), before);
+}
+
+TEST_F(RedisStore, tokens_do_not_need_the_clock_to_grow) {
+  take(*store, 1);
+  end(*store, 1);
+  ask({"SET", "{baton:DEFAULT}#last", "4000000000000000"});
+  EXPECT_EQ(take(*store, 2).tokens.at(0), 4'000'000'000'000'001U);
+  EXPECT_EQ(take(*store, 3, "DEFAULT:other").tokens.at(0), 4'000'000'000'000'002U);
+}
+
+TEST_F(RedisStore, every_new_token_is_above_a_raised_floor_in_every_region) {
+  take(*store, 1);
+  const auto admin = open_redis_admin(server_->url(), soon()).value();
+  constexpr Token kFloor = 4'000'000'000'000'000;
+  ASSERT_TRUE(admin->raise_tokens(kFloor, soon()));
+  EXPECT_GT(take(*store, 2, "DEFAULT:other").tokens.at(0), kFloor);
+  EXPECT_GT(take(*store, 3, "NEW:job").tokens.at(0), kFloor);
+  ASSERT_TRUE(admin->raise_tokens(5, soon()));
+  EXPECT_GT(take(*store, 4, "NEW:other").tokens.at(0), kFloor);
+  EXPECT_EQ(admin->raise_tokens(Token{1} << 60, soon()).error().code, Code::bad_request);
+}
+
+TEST_F(RedisStore, scripts_that_the_server_forgot_are_loaded_again) {
+  take(*store, 1);
+  ask({"SCRIPT", "FLUSH"});
+  EXPECT_EQ(end(*store, 1).outcome, Outcome::done);
+  ask({"SCRIPT", "FLUSH"});
+  EXPECT_EQ(take(*store, 2).outcome, Outcome::granted);
+  ask({"SCRIPT", "FLUSH"});
+  EXPECT_EQ(take(*store, 3).outcome, Outcome::busy);
+}
+
+TEST_F(RedisStore, a_batch_of_hundreds_survives_a_forgotten_script) {
+  ask({"SCRIPT", "FLUSH"});
+  std::vector<Request> batch;
+  for (std::uint64_t i = 0; i < 700; ++i) {
+    batch.push_back(request(Verb::acquire, i + 1, "DEFAULT:many:" + std::to_string(i % 350)));
+  }
+  const auto replies = store->apply(batch, soon());
+  ASSERT_TRUE(replies) << replies.error().message;
+  for (std::size_t i = 0; i < 700; ++i) {
+    EXPECT_EQ(replies->at(i).outcome, i < 350 ? Outcome::granted : Outcome::busy) << i;
+  }
+}
+
+TEST_F(RedisStore, names_of_several_regions_are_taken_together) {
+  Request both = request(Verb::acquire, 1, "EU:job");
+  both.asks.push_back({"US:job", Mode::X});
+  const Reply granted = apply(*store, both);
+  ASSERT_EQ(granted.outcome, Outcome::granted);
+  EXPECT_EQ(granted.tokens.size(), 2U);
+  EXPECT_EQ(take(*store, 2, "US:job").outcome, Outcome::busy);
+  Request waiting = both;
+  waiting.grant = {0xBA70, 3};
+  waiting.ticket = 60s;
+  EXPECT_EQ(apply(*store, waiting).outcome, Outcome::queued);
+  both.verb = Verb::release;
+  EXPECT_EQ(apply(*store, both).outcome, Outcome::done);
+  EXPECT_EQ(take(*store, 4, "EU:job").outcome, Outcome::busy) << "past a waiting set";
+  waiting.verb = Verb::claim;
+  EXPECT_EQ(apply(*store, waiting).outcome, Outcome::granted);
+}
+
+TEST_F(RedisStore, prefixes_and_databases_keep_fleets_apart) {
+  const auto other_prefix = open_redis(server_->url("prefix=shop"));
+  const auto other_database =
+      open_redis("redis://127.0.0.1:" + std::to_string(server_->port()) + "/1");
+  EXPECT_EQ(take(*store, 1).outcome, Outcome::granted);
+  EXPECT_EQ(take(*other_prefix, 2).outcome, Outcome::granted);
+  EXPECT_EQ(take(*other_database, 3).outcome, Outcome::granted);
+  EXPECT_EQ(take(*open_redis(server_->socket_url()), 4).outcome, Outcome::busy);
+  EXPECT_EQ(take(*open_redis(server_->socket_url("db=1")), 4).outcome, Outcome::busy);
+  EXPECT_EQ(store->find({}, soon()).value().items.size(), 1U);
+}
+
+// The server reads the request when its client has long given up.
+TEST_F(RedisStore, a_request_that_arrives_after_its_client_gave_up_grants_nothing) {
+  const auto hasty = open_redis(server_->url("apply_timeout=300ms"));
+  for (const bool plain : {true, false}) {
+    take(*hasty, 1, "DEFAULT:warm");  // connects
+    Request late = request(Verb::acquire, 2, kJob);
+    if (!plain) late.change.text = "note";
+    const auto ran = calls_of("evalsha");
+    kill(server_->pid(), SIGSTOP);
+    const auto reply = try_apply(*hasty, late);
+    kill(server_->pid(), SIGCONT);
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, Code::unavailable);
+    EXPECT_TRUE(reply.error().in_doubt);
+    EXPECT_TRUE(reply.error().retryable);
+    EXPECT_TRUE(poll_until([&] { return calls_of("evalsha") > ran; }));
+    EXPECT_EQ(ask({"EXISTS", kJobKey}), "0");
+  }
+}
+
+TEST_F(RedisStore, a_call_returns_by_its_deadline) {
+  kill(server_->pid(), SIGSTOP);
+  const auto before = BootClock::now();
+  const auto reply = try_apply(*store, request(Verb::acquire, 1, kJob), before + 200ms);
+  const auto took = BootClock::now() - before;
+  kill(server_->pid(), SIGCONT);
+  ASSERT_FALSE(reply);
+  EXPECT_TRUE(reply.error().in_doubt);
+  EXPECT_LT(took, 4s) << "the time of a whole apply_timeout";
+}
+
+TEST_F(RedisStore, a_server_that_comes_back_is_used_again) {
+  take(*store, 1);
+  server_->crash();
+  const auto refused = try_apply(*store, request(Verb::acquire, 2, kJob), BootClock::now() + 300ms);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unavailable);
+  EXPECT_FALSE(refused.error().in_doubt) << "there was nobody to send it to";
+  server_->start();
+  EXPECT_EQ(take(*store, 3).outcome, Outcome::granted);
+}
+
+TEST_F(RedisStore, something_else_under_the_key_is_neither_a_free_lock_nor_overwritten) {
+  take(*store, 9, "DEFAULT:warm");
+  ask({"HSET", kJobKey, "field", "value"});
+  const auto alone = try_apply(*store, request(Verb::acquire, 1, kJob));
+  ASSERT_FALSE(alone);
+  EXPECT_EQ(alone.error().code, Code::bad_store);
+  EXPECT_NE(alone.error().message.find("something else"), std::string::npos);
+  const std::vector<Request> batch = {request(Verb::acquire, 1, kJob),
+                                      request(Verb::acquire, 2, "DEFAULT:other"),
+                                      request(Verb::acquire, 3, "DEFAULT:third")};
+  const auto replies = store->apply(batch, soon());
+  ASSERT_TRUE(replies) << replies.error().message;
+  EXPECT_EQ(replies->at(0).outcome, Outcome::invalid);
+  EXPECT_EQ(replies->at(1).outcome, Outcome::granted);
+  EXPECT_EQ(replies->at(2).outcome, Outcome::granted);
+  EXPECT_EQ(ask({"HGET", kJobKey, "field"}), "value");
+  EXPECT_EQ(store->find({}, soon()).value().items.size(), 3U);
+}
+
+TEST_F(RedisStore, a_damaged_value_is_not_a_free_lock) {
+  for (const std::string value : {"", "nonsense", "0", "0\x90", "1\x95"}) {
+    ask({"SET", kJobKey, value});
+    for (const Verb verb : {Verb::acquire, Verb::release, Verb::get, Verb::renew}) {
+      const auto reply = try_apply(*store, request(verb, 1, kJob));
+      ASSERT_FALSE(reply) << to_string(verb);
+      EXPECT_EQ(reply.error().code, Code::bad_store);
+    }
+    EXPECT_EQ(ask({"GET", kJobKey}), value);
+  }
+}
+
+TEST_F(RedisStore, find_pages_through_more_names_than_it_keeps_in_mind) {
+  constexpr std::size_t kNames = 12'000;
+  std::vector<Request> batch;
+  for (std::uint64_t i = 0; i < kNames; ++i) {
+    batch.push_back(request(Verb::acquire, i + 1, "DEFAULT:many:" + std::to_string(i)));
+  }
+  ASSERT_TRUE(store->apply(batch, soon()));
+  Query query{.subject = "many"};
+  query.limit = 5'000;
+  std::set<std::string> keys;
+  int pages = 0;
+  do {
+    const auto page = store->find(query, soon());
+    ASSERT_TRUE(page) << page.error().message;
+    for (const auto& item : page->items) keys.insert(item.key);
+    query.after = page->next;
+    ++pages;
+  } while (!query.after.empty());
+  EXPECT_EQ(pages, 3);
+  EXPECT_EQ(keys.size(), kNames);
+  EXPECT_EQ(store->find({.owner = "node-11999"}, soon()).value().items.size(), 1U);
+  EXPECT_EQ(calls_of("keys"), 0);
+}
+
+TEST_F(RedisStore, find_takes_no_name_for_a_pattern) {
+  for (const std::string part : {"a*", "a?", "a[b]", "a\\", "ab"}) {
+    take(*store, 1, key_of({.subject = "odd", .resources = {part}}));
+  }
+  const auto found =
+      store->find({.region = "DEFAULT", .subject = "odd", .resources = {"a[b]"}}, soon());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->items.size(), 1U);
+}
+
+TEST_F(RedisStore, a_try_on_a_busy_name_writes_nothing) {
+  take(*store, 1);
+  const std::string before = ask({"DUMP", kJobKey}) + ask({"GET", "{baton:DEFAULT}#last"});
+  const auto sets = calls_of("set");
+  EXPECT_EQ(take(*store, 2).outcome, Outcome::busy);
+  EXPECT_EQ(calls_of("set"), sets);
+  EXPECT_EQ(ask({"DUMP", kJobKey}) + ask({"GET", "{baton:DEFAULT}#last"}), before);
+}
+
+TEST_F(RedisStore, a_policy_change_reaches_the_check_of_every_request) {
+  Request schema = request(Verb::acquire, 1, std::string(core::kSchemaKey));
+  schema.change = {.ordinal = 3, .text = "{}"};
+  ASSERT_EQ(apply(*store, schema).outcome, Outcome::granted);
+  EXPECT_EQ(ask({"GET", "{baton:BATON}#version"}), "3");
+  EXPECT_EQ(take(*store, 2).outcome, Outcome::denied);
+  Request right = request(Verb::acquire, 3, kJob);
+  right.schema_version = 3;
+  EXPECT_EQ(apply(*store, right).outcome, Outcome::granted);
+}
+
+}  // namespace
+}  // namespace baton::test
