@@ -2,6 +2,7 @@
 
 #include <bitset>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,13 @@ class Connection {
   // One unnamed statement with text parameters and text rows.
   Result<Rows> once(const std::string& sql, const std::vector<std::string>& params,
                     Deadline deadline);
+
+  // The same in two steps, for whoever uses many connections at once: what was sent is answered by
+  // collect_now(), which does not wait, or collect(), which does.
+  Result<void> send(const Statement& statement, const Params& params, Deadline deadline);
+  Result<void> send_script(const std::string& sql);
+  std::optional<Result<Rows>> collect_now();
+  Result<Rows> collect(Deadline deadline);
 
   // The SQLSTATE of the last error; empty if it was the connection that failed.
   [[nodiscard]] const std::string& state() const { return state_; }
@@ -86,6 +94,8 @@ class Connection {
   std::string state_;
   bool usable_ = true;
   Instant last_answer_;
+  Rows polled_;  // by collect_now(), of a reply that is not complete yet
+  std::optional<Error> polled_problem_;
 };
 
 }  // namespace baton::store::postgres
