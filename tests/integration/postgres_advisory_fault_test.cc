@@ -196,6 +196,22 @@ TEST_F(PostgresAdvisoryCut,
   EXPECT_LE(BootClock::now() - cut, 2000ms + 2 * 1000ms + 5s);
 }
 
+TEST_F(PostgresAdvisoryCut, a_gap_that_is_shorter_than_the_ttl_costs_nothing) {
+  const auto store = store_behind_the_proxy();  // which gives up on an answer after a second
+  ASSERT_EQ(ask(*store, with_ttl(acquire(1, kJob), 60s)).outcome, Outcome::granted);
+  proxy.cut();
+  const auto cut = BootClock::now();
+  while (BootClock::now() - cut < 4s) {
+    const auto reply = ask(*store, request(Verb::renew, 1, kJob), in(300ms));
+    ASSERT_TRUE(!reply || reply->outcome == Outcome::busy) << reply->message;
+  }
+  proxy.heal();
+  EXPECT_TRUE(poll_until([&] {
+    const auto reply = ask(*store, request(Verb::renew, 1, kJob), in(2s));
+    return reply && reply->outcome == Outcome::granted;
+  }));
+}
+
 TEST_F(PostgresAdvisoryCut, a_connection_that_is_reset_is_a_lock_that_is_lost) {
   const auto store = store_behind_the_proxy();
   Bell bell;

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "baton/fence.h"
 #include "postgres_advisory_database.h"
 #include "postgres_around.h"
 #include "support/wait.h"
@@ -254,6 +255,26 @@ TEST(PostgresAdvisory, the_session_of_another_role_is_not_ours_to_end) {
   EXPECT_EQ(reply.outcome, Outcome::denied);
   EXPECT_NE(reply.message.find("pg_signal_backend"), std::string::npos) << reply.message;
   EXPECT_EQ(look(*other, kJob).holders.size(), 1U);
+}
+
+TEST(PostgresAdvisory, a_fence_beside_the_locks_knows_a_newer_holder_before_it_writes) {
+  const AdvisoryDatabase database;
+  const auto one = database.store();
+  const auto two = database.store();
+  Session data(database.url());
+  install_fence(data.get()).value();
+  const auto write_under = [&](Token token) {
+    data.sql("BEGIN");
+    const auto allowed = fence(data.get(), kJob, Mode::X, token);
+    data.sql("ROLLBACK");
+    return allowed ? Code{} : allowed.error().code;
+  };
+  const Token old = ask(*one, acquire(1, kJob)).tokens.at(0);
+  EXPECT_NE(write_under(old), Code::fenced);
+  ASSERT_EQ(ask(*one, request(Verb::release, 1, kJob)).outcome, Outcome::done);
+  const Token next = ask(*two, acquire(2, kJob)).tokens.at(0);
+  EXPECT_EQ(write_under(old), Code::fenced);
+  EXPECT_NE(write_under(next), Code::fenced);
 }
 
 TEST(PostgresAdvisory, no_more_wait_than_the_url_allows) {

@@ -37,6 +37,9 @@ class Connection {
 
   Result<Rows> run(const Statement& statement, const Params& params, Deadline deadline);
 
+  // Ahead of its first use, where that must be quick.
+  Result<void> prepare(const Statement& statement, Deadline deadline);
+
   // SQL without parameters; several statements are one transaction. Gives the last one's rows, as
   // text.
   Result<Rows> script(const std::string& sql, Deadline deadline);
@@ -81,7 +84,6 @@ class Connection {
 
   Result<void> connect(Deadline deadline);
   Result<void> begin_session(Deadline deadline);
-  Result<void> prepare(const Statement& statement, Deadline deadline);
   Result<Rows> finish(Deadline deadline);
   Result<void> await(Deadline deadline);
   Error broken();

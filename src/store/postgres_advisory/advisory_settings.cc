@@ -70,6 +70,10 @@ Result<AdvisorySettings> parse_advisory_url(std::string_view url) {
   settings.server = std::move(*server);
   settings.server.schema = "baton_advisory";
   settings.server.location.replace(0, std::string_view("postgres://").size(), kScheme);
+  // A lock outlives every gap in the network that is shorter than its TTL: heartbeats have their
+  // own deadlines, so the kernel need not give the connection up.
+  settings.sessions = settings.server;
+  settings.sessions.libpq.emplace(settings.sessions.libpq.begin(), "tcp_user_timeout", "0");
   return settings;
 }
 

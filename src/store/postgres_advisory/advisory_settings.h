@@ -11,6 +11,7 @@ namespace baton::store::postgres_advisory {
 // What a postgres-advisory:// URL says.
 struct AdvisorySettings {
   postgres::Settings server;
+  postgres::Settings sessions;      // the same, for the sessions that have the locks
   std::optional<std::int64_t> key;  // for every name but Baton's own
   std::size_t max_waiters = 32;
 

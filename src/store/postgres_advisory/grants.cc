@@ -36,7 +36,7 @@ bool Grants::settle(const std::string& key, Deadline deadline) {
       if (entry->holds == holding && entry->over() <= time) over.push_back(entry.get());
     }
     for (Entry* entry : over) {
-      if (!end(*entry, {}, false, deadline)) lose(*entry, "it ended and could not be let go");
+      drop(*entry, "it was over", deadline);
       changed = true;
     }
   }
@@ -168,8 +168,14 @@ Result<void> Grants::end(Entry& entry, const NoteChange& change, bool park, Dead
   const auto removed = book_.remove(entry);
   // A session that is not sure to be out of it is closed, and out of it by that.
   if (ended) pool_.give_back(std::move(removed->session));
-  if (!ended && !change.empty()) return ended;
-  return {};
+  return ended;
+}
+
+void Grants::drop(Entry& entry, const std::string& why, Deadline deadline) {
+  const std::string key = entry.lock.key;
+  const GrantId grant = entry.lock.grant;
+  if (end(entry, {}, false, deadline)) return;
+  if (Entry* left = book_.find(key, grant)) lose(*left, why);
 }
 
 void Grants::lose(Entry& entry, const std::string& why) {

@@ -35,9 +35,12 @@ class Grants {
   Result<void> queue_up(LockOf lock, const core::Claimant& claimant, Millis ticket, Millis handoff,
                         std::unique_ptr<Session> session, Deadline deadline);
 
-  // Ends a grant or a wait; settle() sees who is next. An error means that it goes on, or that the
-  // note was not written.
+  // Ends a grant or a wait; settle() sees who is next. After an error the grant goes on if its
+  // session does; else it ends with the session, when the server notices.
   Result<void> end(Entry& entry, const NoteChange& change, bool park, Deadline deadline);
+
+  // The same whatever happens.
+  void drop(Entry& entry, const std::string& why, Deadline deadline);
 
   // Its session has gone, and the lock with it.
   void lose(Entry& entry, const std::string& why);

@@ -72,7 +72,7 @@ BEGIN
                   ELSE 0 END;
   PERFORM set_config('idle_session_timeout', p_idle::text, false);
   IF outcome <> 0 THEN
-    IF NOT p_handed THEN PERFORM baton_advisory.unlock(p_lock, p_mode); END IF;
+    IF NOT p_handed THEN PERFORM pg_advisory_unlock_all(); END IF;  -- it has no other
     RETURN;
   END IF;
   token := nextval('baton_advisory.counter');
@@ -98,12 +98,6 @@ END $$;
 CREATE OR REPLACE FUNCTION baton_advisory.kept(since bigint, at_least_for bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN at_least_for > 0 THEN since + at_least_for * 1000 ELSE 0 END
-$$;
-
-CREATE OR REPLACE FUNCTION baton_advisory.unlock(lock_key bigint, mode smallint) RETURNS boolean
-LANGUAGE sql VOLATILE AS $$
-  SELECT CASE mode WHEN 2 THEN pg_advisory_unlock_shared(lock_key)
-                   ELSE pg_advisory_unlock(lock_key) END
 $$;
 
 CREATE OR REPLACE FUNCTION baton_advisory.set_note(p_key text, p_ordinal bigint, p_text text)
@@ -172,8 +166,8 @@ END $$;
 -- Ends a grant. The lock is let go only when what was written is committed: nobody who has it next
 -- may see less. A procedure, because a function cannot commit.
 CREATE OR REPLACE PROCEDURE baton_advisory.finish(
-  p_lock bigint, p_mode smallint, p_key text, p_grant uuid, p_set_ordinal bigint, p_set_text text,
-  p_park boolean)
+  p_lock bigint, p_key text, p_grant uuid, p_set_ordinal bigint, p_set_text text,
+  p_park boolean, p_idle bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
   IF p_set_ordinal IS NULL AND p_set_text IS NULL THEN
@@ -188,9 +182,9 @@ BEGIN
     DELETE FROM baton_advisory.term t
       WHERE t.lock_key = p_lock AND t.key = p_key AND t.grant_id = p_grant;
   END IF;
-  PERFORM set_config('idle_session_timeout', '0', false);
+  PERFORM set_config('idle_session_timeout', p_idle::text, false);
   COMMIT;
-  PERFORM baton_advisory.unlock(p_lock, p_mode);
+  PERFORM pg_advisory_unlock_all();
 END $$;
 
 -- Before a session waits. What sessions that died waiting have left is tidied on the way.

@@ -37,19 +37,25 @@ const Statement kBeatAndNote{
 const Statement kFinish{4,
                         "advisory_finish",
                         "CALL baton_advisory.finish($1, $2, $3, $4, $5, $6, $7)",
-                        {20, 21, 25, 2950, 20, 25, 16}};
+                        {20, 25, 2950, 20, 25, 16, 20}};
 const Statement kEnqueue{5,
                          "advisory_enqueue",
                          "SELECT baton_advisory.enqueue($1, $2, $3, $4, $5, $6)",
                          {20, 25, 2950, 21, 25, 25}};
 
+// A session that is not in use is closed by the server after this long. That also bounds how long
+// it can keep a lock that it got in a step which failed halfway.
+constexpr Millis kUnused = std::chrono::minutes(1);
+
 // Nothing but the idle timer may end a session: a keepalive that gives up earlier would free a lock
 // that its holder still trusts. The connection check rids the queue of waiters that have died.
-constexpr const char* kBegin =
-    "LISTEN baton_advisory;"
-    "SELECT pg_backend_pid(), set_config('client_connection_check_interval', '1000', false),"
-    " set_config('tcp_keepalives_idle', '0', false), set_config('tcp_user_timeout', '0', false),"
-    " set_config('idle_session_timeout', '0', false)";
+std::string begin_sql(Millis unused) {
+  return "LISTEN baton_advisory;"
+         "SELECT pg_backend_pid(), set_config('client_connection_check_interval', '1000', false),"
+         " set_config('tcp_keepalives_idle', '0', false), set_config('tcp_user_timeout', '0', "
+         "false), set_config('idle_session_timeout', '" +
+         std::to_string(unused.count()) + "', false)";
+}
 
 std::int16_t number_of(Mode mode) { return static_cast<std::int16_t>(mode); }
 
@@ -63,15 +69,19 @@ int to_int(std::string_view text) {
 
 Result<std::unique_ptr<Session>> Session::open(const AdvisorySettings& settings,
                                                Deadline deadline) {
-  auto connection = postgres::Connection::open(settings.server, deadline);
+  auto connection = postgres::Connection::open(settings.sessions, deadline);
   if (!connection) return connection.error();
   std::unique_ptr<Session> session(new Session(settings, std::move(*connection)));
-  auto begun = session->connection_->script(kBegin, deadline);
+  auto begun = session->connection_->script(begin_sql(session->timer(kUnused)), deadline);
   if (!begun) {
     begun.error().in_doubt = false;
     return begun.error();
   }
   session->pid_ = to_int(begun->text(0, 0));
+  // Now, while nobody waits for it.
+  for (const Statement* statement : {&kTake, &kClaim, &kBeat, &kBeatAndNote, &kFinish}) {
+    if (auto done = session->connection_->prepare(*statement, deadline); !done) return done.error();
+  }
   return session;
 }
 
@@ -177,12 +187,12 @@ Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool 
   }
   Params params;
   params.add(lock.lock_key);
-  params.add(number_of(lock.mode));
   params.add(std::string_view(lock.key));
   params.add(lock.grant);
   params.add(change.ordinal);
   change.text ? params.add(std::string_view(*change.text)) : params.null();
   params.add(park);
+  params.add(std::int64_t{timer(kUnused).count()});
   const auto done = connection_->run(kFinish, params, deadline);
   if (!done) {
     last_words_ = done.error().message;

@@ -457,9 +457,7 @@ Result<Reply> Verbs::break_holders(const Request& request) {
     entry->holder.revoked = true;
     entry->holder.reason = request.reason;
     grants_.wake(*entry);
-    if (request.immediately && !grants_.end(*entry, {}, false, deadline_)) {
-      grants_.lose(*entry, "broken");
-    }
+    if (request.immediately) grants_.drop(*entry, "broken", deadline_);
   }
   if (request.immediately) {
     if (auto done = control_.tear_away(lock_key, grants, pids, deadline_); !done) {
