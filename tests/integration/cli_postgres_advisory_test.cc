@@ -47,6 +47,23 @@ TEST_F(CliPostgresAdvisory, what_the_store_cannot_do_is_said) {
   refuses({"run", "job", "--mode", "update", "--", "true"}, 1, "unsupported", "no mode");
 }
 
+TEST_F(CliPostgresAdvisory, the_doctor_says_what_is_wrong_and_exits_with_1) {
+  const auto well = baton({"store", "doctor", "--ttl", "1h"});
+  EXPECT_EQ(well.status.code, 0) << well.out << well.err;
+  server_->sql("ALTER DATABASE cli_" + std::to_string(databases_) +
+               " SET synchronous_commit = off");
+  const auto ill = baton({"store", "doctor", "--ttl", "1h"});
+  EXPECT_EQ(ill.status.code, 1);
+  EXPECT_NE(ill.out.find("warning: synchronous_commit is off"), std::string::npos) << ill.out;
+  EXPECT_NE(ill.out.find("  cost: "), std::string::npos) << ill.out;
+  EXPECT_NE(ill.out.find("  mend: "), std::string::npos) << ill.out;
+  const auto json = baton({"store", "doctor", "--ttl", "1h", "--json"});
+  EXPECT_EQ(json.status.code, 1);
+  EXPECT_NE(json.out.find(R"("code":"commit-not-durable","severity":"warning")"), std::string::npos)
+      << json.out;
+  refuses({"store", "doctor", "--ttl", "soon"}, 2, "bad_request", "--ttl");
+}
+
 TEST_F(CliPostgresAdvisory, a_policy_is_applied) {
   auto apply = start({"policy", "apply", "-"});
   apply->write("subjects: {job: {scope: predicate}}\n");

@@ -1,4 +1,5 @@
 #include "baton/postgres_advisory_store.h"
+#include "store/postgres/examine.h"
 #include "store/postgres_advisory/advisory_settings.h"
 #include "store/postgres_advisory/schema.h"
 
@@ -11,7 +12,7 @@ namespace advisory = store::postgres_advisory;
 class PostgresAdvisoryAdmin final : public StoreAdmin {
  public:
   explicit PostgresAdvisoryAdmin(advisory::AdvisorySettings settings)
-      : settings_(std::move(settings.server)) {}
+      : settings_(std::move(settings.server)), max_waiters_(settings.max_waiters) {}
 
   Result<StoreStatus> status(Deadline deadline) override {
     auto connection = postgres::Connection::open(settings_, deadline);
@@ -63,8 +64,20 @@ class PostgresAdvisoryAdmin final : public StoreAdmin {
     return {};
   }
 
+  // A session for each that waits, one for what is held, and the three that look around.
+  Result<std::vector<Finding>> examine(Millis ttl, Deadline deadline) override {
+    const int sessions = static_cast<int>(max_waiters_) + 4;
+    auto findings = postgres::examine(
+        settings_, {.ttl = ttl, .sessions = sessions, .plan = advisory::kPlan}, deadline);
+    if (!findings) return findings;
+    // The sessions that have locks set their own timers, so nobody else's end them.
+    std::erase_if(*findings, [](const Finding& f) { return f.code == "idle-session-timeout"; });
+    return findings;
+  }
+
  private:
   const postgres::Settings settings_;
+  const std::size_t max_waiters_;
 };
 
 }  // namespace
