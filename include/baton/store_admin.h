@@ -2,8 +2,10 @@
 
 // What an operator does to a store, apart from locking: create its schema, look at it, mend it.
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,22 @@ struct StoreStatus {
   std::vector<std::pair<std::string, std::string>> details;  // more lines for people, in order
 };
 
+enum class Severity : std::uint8_t {
+  advice,   // costs something, but no promise
+  warning,  // a fault that is bound to come some day would break a promise, or be slow to mend
+  danger,   // the store does not work, or a promise is already without ground
+};
+[[nodiscard]] BATON_EXPORT std::string_view to_string(Severity severity);
+
+// Something about a deployment that weakens what Baton promises, in plain words.
+struct Finding {
+  std::string code;  // short and stable, for programs
+  Severity severity = Severity::warning;
+  std::string what;  // is so
+  std::string cost;  // what it costs, and in which fault
+  std::string mend;  // what to do about it
+};
+
 class BATON_EXPORT StoreAdmin {
  public:
   virtual ~StoreAdmin() = default;
@@ -32,6 +50,12 @@ class BATON_EXPORT StoreAdmin {
 
   // Every token granted from now on is above `floor`: after a restore, see docs/fencing.md.
   virtual Result<void> raise_tokens(Token floor, Deadline deadline) = 0;
+
+  // What weakens the promise, worst first; `ttl` is the shortest in use. Works on a store without
+  // a schema too. An error means that nothing could be found out.
+  virtual Result<std::vector<Finding>> examine(Millis /*ttl*/, Deadline /*deadline*/) {
+    return std::vector<Finding>{};
+  }
 };
 
 }  // namespace baton

@@ -77,6 +77,10 @@ struct FenceArguments {
   bool key = false;
 };
 
+struct StoreDoctorArguments {
+  std::string ttl = "30s";
+};
+
 struct PolicyArguments {
   std::string file;
   std::string timeout = "1m";
@@ -93,6 +97,7 @@ Result<int> fence_rebase(Context& context, const FenceArguments& arguments);
 Result<int> fence_install(Context& context, const FenceArguments& arguments);
 Result<int> store_migrate(Context& context);
 Result<int> store_status(Context& context);
+Result<int> store_doctor(Context& context, const StoreDoctorArguments& arguments);
 Result<int> policy_check(Context& context, const PolicyArguments& arguments);
 Result<int> policy_apply(Context& context, const PolicyArguments& arguments);
 Result<int> policy_show(Context& context);

@@ -206,6 +206,16 @@ void add_store(CLI::App& root, Arguments& all) {
   auto* status = add_command(store, "status", "Show what and where it is, and its schema", "");
   add_common(status, all);
   status->callback([&all] { all.command = [](Context& c) { return store_status(c); }; });
+  auto* doctor =
+      add_command(store, "doctor", "Say what weakens the promise here, and how to mend it",
+                  "  baton store doctor --ttl 5s\n\n"
+                  "Exits with 0 if all is well or there is only advice, else with 1.");
+  doctor->add_option("--ttl", all.doctor.ttl, "The shortest TTL in use")
+      ->type_name("TIME")
+      ->capture_default_str();
+  add_common(doctor, all);
+  doctor->callback(
+      [&all] { all.command = [&all](Context& c) { return store_doctor(c, all.doctor); }; });
 }
 
 void add_policy(CLI::App& root, Arguments& all) {

@@ -18,6 +18,7 @@ struct Arguments {
   LockBreakArguments break_;
   LockStatsArguments stats;
   FenceArguments fence;
+  StoreDoctorArguments doctor;
   PolicyArguments policy;
   std::string shell;
   std::function<Result<int>(Context&)> command;

@@ -1,8 +1,10 @@
-// baton store: migrate, status.
+// baton store: migrate, status, doctor.
 
 #include <fmt/core.h>
 
+#include "baton/locks.h"
 #include "baton/store_admin.h"
+#include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
 
@@ -11,6 +13,7 @@ namespace {
 
 constexpr Millis kOpenLimit{10'000};
 constexpr Millis kMigrateLimit{120'000};
+constexpr Millis kExamineLimit{60'000};
 
 Result<std::unique_ptr<StoreAdmin>> open_admin_of(const Settings& settings) {
   return open_admin(settings.store, BootClock::now() + kOpenLimit);
@@ -27,6 +30,26 @@ std::string schema_of(const StoreStatus& status) {
   }
   return fmt::format("version {}, this baton knows only {}; upgrade it", status.schema_version,
                      status.schema_expected);
+}
+
+std::string in_json(const std::string& store, const std::vector<Finding>& findings) {
+  JsonWriter json;
+  json.begin_object().field("store", store).key("findings").begin_array();
+  for (const Finding& finding : findings) {
+    json.begin_object().field("code", finding.code);
+    json.field("severity", to_string(finding.severity)).field("what", finding.what);
+    json.field("cost", finding.cost).field("mend", finding.mend).end_object();
+  }
+  return json.end_array().end_object().text();
+}
+
+Style style_of(Severity severity) {
+  switch (severity) {
+    case Severity::danger: return Style::red;
+    case Severity::warning: return Style::yellow;
+    case Severity::advice: break;
+  }
+  return Style::bold;
 }
 
 }  // namespace
@@ -80,6 +103,34 @@ Result<int> store_status(Context& context) {
   show("schema", schema_of(*status));
   for (const auto& [name, value] : status->details) show(name, value);
   return exit_code::ok;
+}
+
+Result<int> store_doctor(Context& context, const StoreDoctorArguments& arguments) {
+  auto settings = resolve_settings(context.given);
+  if (!settings) return settings.error();
+  const auto ttl = parse_duration_argument("--ttl", arguments.ttl, Millis(1), kMaxTtl);
+  if (!ttl) return ttl.error();
+  auto admin = open_admin_of(*settings);
+  if (!admin) return admin.error();
+  const auto findings = (*admin)->examine(*ttl, BootClock::now() + kExamineLimit);
+  if (!findings) return findings.error();
+  const std::string store = redact_url(settings->store);
+  if (context.out.json()) {
+    context.out.line(in_json(store, *findings));
+  } else if (findings->empty()) {
+    context.out.line(printable(store) + ": all is well");
+  }
+  bool well = true;
+  for (const Finding& finding : *findings) {
+    well = well && finding.severity == Severity::advice;
+    if (context.out.json()) continue;
+    const std::string title =
+        fmt::format("{}: {}", to_string(finding.severity), printable(finding.what));
+    context.out.line(context.out.styled(title, style_of(finding.severity)));
+    context.out.line("  cost: " + printable(finding.cost));
+    context.out.line("  mend: " + printable(finding.mend));
+  }
+  return well ? exit_code::ok : exit_code::error;
 }
 
 }  // namespace baton::cli

@@ -10,86 +10,111 @@
 #ifdef BATON_HAS_STORE_POSTGRES
 #include "baton/postgres_store.h"
 #endif
+#ifdef BATON_HAS_STORE_POSTGRES_ADVISORY
+#include "baton/postgres_advisory_store.h"
+#endif
 #ifdef BATON_HAS_STORE_REDIS
 #include "baton/redis_store.h"
+#endif
+#ifdef BATON_HAS_STORE_ETCD
+#include "baton/etcd_store.h"
+#endif
+#ifdef BATON_HAS_STORE_KUBERNETES
+#include "baton/kubernetes_store.h"
 #endif
 
 namespace baton {
 namespace {
 
+using OpenStore = Result<std::unique_ptr<LockStore>> (*)(std::string_view url, Deadline deadline);
+using OpenAdmin = Result<std::unique_ptr<StoreAdmin>> (*)(std::string_view url, Deadline deadline);
+
+struct Kind {
+  std::string_view scheme;
+  OpenStore open_store = nullptr;
+  OpenAdmin open_admin = nullptr;
+};
+
 Error bad_url(std::string message) {
   return {.code = Code::bad_url, .message = std::move(message)};
 }
 
-std::string_view scheme_of(std::string_view url) {
+Result<std::unique_ptr<LockStore>> open_memory_store(std::string_view url, Deadline /*deadline*/) {
+  if (url != "memory:") return bad_url("memory: takes nothing behind the colon");
+  return make_memory_store();
+}
+
+Result<std::unique_ptr<StoreAdmin>> open_memory_admin(std::string_view /*url*/,
+                                                      Deadline /*deadline*/) {
+  return Error{.code = Code::unsupported, .message = "memory: has nothing to administer"};
+}
+
+// Schemes in pairs are two spellings of one, or with and without TLS.
+constexpr Kind kKinds[] = {
+    {"memory", open_memory_store, open_memory_admin},
+#ifdef BATON_HAS_STORE_SQLITE
+    {"sqlite", open_sqlite_store, open_sqlite_admin},
+#endif
+#ifdef BATON_HAS_STORE_POSTGRES
+    {"postgres", open_postgres_store, open_postgres_admin},
+    {"postgresql", open_postgres_store, open_postgres_admin},
+#endif
+#ifdef BATON_HAS_STORE_POSTGRES_ADVISORY
+    {"postgres-advisory", open_postgres_advisory_store, open_postgres_advisory_admin},
+#endif
+#ifdef BATON_HAS_STORE_REDIS
+    {"redis", open_redis_store, open_redis_admin},
+    {"rediss", open_redis_store, open_redis_admin},
+    {"redis+unix", open_redis_store, open_redis_admin},
+#endif
+#ifdef BATON_HAS_STORE_ETCD
+    {"etcd", open_etcd_store, open_etcd_admin},
+    {"etcds", open_etcd_store, open_etcd_admin},
+#endif
+#ifdef BATON_HAS_STORE_KUBERNETES
+    {"k8s", open_kubernetes_store, open_kubernetes_admin},
+#endif
+};
+
+constexpr std::string_view kAllSchemes[] = {"memory", "sqlite", "postgres", "postgresql",
+                                            "postgres-advisory", "redis", "rediss", "redis+unix",
+                                            "etcd", "etcds", "k8s"};
+constexpr std::string_view kKnown =
+    "memory:, sqlite:, postgres://, postgres-advisory://, redis://, etcd:// and k8s://";
+
+Result<Kind> kind_of(std::string_view url) {
   const auto colon = url.find(':');
-  return colon == std::string_view::npos ? std::string_view{} : url.substr(0, colon);
-}
-
-bool is_postgres(std::string_view scheme) { return scheme == "postgres" || scheme == "postgresql"; }
-
-// With TLS too, to be told that there is none.
-bool is_redis(std::string_view scheme) {
-  return scheme == "redis" || scheme == "redis+unix" || scheme == "rediss";
-}
-
-Error unknown_scheme(std::string_view url) {
-  const std::string_view scheme = scheme_of(url);
-  if (scheme.empty()) {
-    return bad_url(
-        "a store URL starts with memory:, sqlite:, postgres:// or redis://, as sqlite:locks.db");
+  if (colon == std::string_view::npos) {
+    return bad_url("a store URL starts with a scheme, as sqlite:locks.db; there are " +
+                   std::string(kKnown));
   }
-  if (scheme == "sqlite" || is_postgres(scheme) || is_redis(scheme)) {
-    return {.code = Code::unsupported,
-            .message = "this build of Baton has no store for " + std::string(scheme) + ":"};
+  const std::string_view scheme = url.substr(0, colon);
+  for (const Kind& kind : kKinds) {
+    if (kind.scheme == scheme) return kind;
   }
-  return bad_url("no store is called '" + std::string(scheme.substr(0, 32)) +
-                 ":'; there are memory:, sqlite:, postgres:// and redis://");
+  for (const std::string_view known : kAllSchemes) {
+    if (known != scheme) continue;
+    return Error{.code = Code::unsupported,
+                 .message = "this build of Baton has no store for " + std::string(scheme) + ":"};
+  }
+  return bad_url("no store is called '" + std::string(scheme.substr(0, 32)) + ":'; there are " +
+                 std::string(kKnown));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<LockStore>> open_store(std::string_view url, Deadline deadline) {
-  const std::string_view scheme = scheme_of(url);
-  const auto shared =
-      [](Result<std::unique_ptr<LockStore>> store) -> Result<std::shared_ptr<LockStore>> {
-    if (!store) return store.error();
-    return std::shared_ptr<LockStore>(std::move(*store));
-  };
-  if (scheme == "memory") {
-    if (url != "memory:") return bad_url("memory: takes nothing behind the colon");
-    return std::shared_ptr<LockStore>(make_memory_store());
-  }
-#ifdef BATON_HAS_STORE_SQLITE
-  if (scheme == "sqlite") return shared(open_sqlite_store(url, deadline));
-#endif
-#ifdef BATON_HAS_STORE_POSTGRES
-  if (is_postgres(scheme)) return shared(open_postgres_store(url, deadline));
-#endif
-#ifdef BATON_HAS_STORE_REDIS
-  if (is_redis(scheme)) return shared(open_redis_store(url, deadline));
-#endif
-  (void)shared;
-  (void)deadline;
-  return unknown_scheme(url);
+  const auto kind = kind_of(url);
+  if (!kind) return kind.error();
+  auto store = kind->open_store(url, deadline);
+  if (!store) return store.error();
+  return std::shared_ptr<LockStore>(std::move(*store));
 }
 
 Result<std::unique_ptr<StoreAdmin>> open_admin(std::string_view url, Deadline deadline) {
-  const std::string_view scheme = scheme_of(url);
-  if (scheme == "memory") {
-    return Error{.code = Code::unsupported, .message = "memory: has nothing to administer"};
-  }
-#ifdef BATON_HAS_STORE_SQLITE
-  if (scheme == "sqlite") return open_sqlite_admin(url, deadline);
-#endif
-#ifdef BATON_HAS_STORE_POSTGRES
-  if (is_postgres(scheme)) return open_postgres_admin(url, deadline);
-#endif
-#ifdef BATON_HAS_STORE_REDIS
-  if (is_redis(scheme)) return open_redis_admin(url, deadline);
-#endif
-  (void)deadline;
-  return unknown_scheme(url);
+  const auto kind = kind_of(url);
+  if (!kind) return kind.error();
+  return kind->open_admin(url, deadline);
 }
 
 Result<LockClient> open(std::string_view url, ClientOptions options) {

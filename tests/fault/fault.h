@@ -1,7 +1,8 @@
 #pragma once
 
 // Real processes on a real store, killed, paused and cut off. Every run leaves a history that
-// history.h judges. The store is named by $BATON_FAULT_STORE: sqlite, postgres or redis.
+// history.h judges. The store is named by $BATON_FAULT_STORE: sqlite, postgres,
+// postgres_advisory or redis.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -48,6 +49,13 @@ class Fault : public ::testing::Test {
       redis = std::make_unique<RedisServer>(
           RedisOptions{.settings = {{"appendonly", "yes"}, {"appendfsync", "always"}}});
       url = redis->url();
+    } else if (store == "postgres_advisory"s) {
+      // A session for each that holds or waits.
+      server = std::make_unique<PostgresServer>(
+          PostgresOptions{.settings = {{"max_connections", "400"}}});
+      url = "postgres-advisory" + server->url().substr(server->url().find(':')) +
+            "?baton_max_waiters=100";
+      open_admin(url, BootClock::now() + 30s).value()->migrate(BootClock::now() + 30s).value();
     } else {
       url = "sqlite:" + (dir / "locks.db").string();
     }

@@ -152,7 +152,7 @@ bool PostgresServer::ready() const {
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     if (number == 1 && line != std::to_string(server_->pid())) return false;
-    if (number == 8) return line.starts_with("ready");
+    if (number == 8) return line.starts_with("ready") || line.starts_with("standby");
   }
   return false;
 }
@@ -164,6 +164,12 @@ void PostgresServer::stop(StopMode mode) {
   const bool stopped = server_->wait().has_value();
   server_.reset();
   if (!stopped) throw std::runtime_error("PostgreSQL does not stop: " + log());
+}
+
+void PostgresServer::make_standby() const {
+  const fs::path signal = dir_ / "data/standby.signal";
+  std::ofstream(signal).flush();
+  if (!user_.empty()) give_to(user_, signal);
 }
 
 void PostgresServer::restart(StopMode mode) {

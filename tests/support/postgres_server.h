@@ -42,6 +42,9 @@ class PostgresServer {
   void crash() { stop(StopMode::immediate); }
   bool running() const { return server_ != nullptr; }
 
+  // From the next start on it is a standby, of nobody: it can be read only.
+  void make_standby() const;
+
   // Takes effect at the next start.
   void set(const std::string& name, const std::string& value) { options_.settings[name] = value; }
 

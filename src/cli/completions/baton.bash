@@ -40,7 +40,8 @@ _baton() {
     "fence check") words="--key --mode --predicate --database $common" ;;
     "fence rebase") words="--database $common" ;;
     "fence install") words="--database --json --help" ;;
-    "store ") words="migrate status" ;;
+    "store ") words="migrate status doctor" ;;
+    "store doctor") words="--ttl $common" ;;
     "store "*) words="$common" ;;
     "policy ") words="check apply show" ;;
     "policy check" | "policy apply")

@@ -11,7 +11,7 @@ complete -c baton -n $top -a policy -d 'Say what may be locked, and how'
 complete -c baton -n $top -a version -d 'Show the version'
 complete -c baton -n $top -a completion -d 'Print a completion script'
 
-for pair in 'lock find show break stats' 'fence check rebase install' 'store migrate status' \
+for pair in 'lock find show break stats' 'fence check rebase install' 'store migrate status doctor' \
     'policy check apply show' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
     set -l noun $words[1]

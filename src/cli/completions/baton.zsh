@@ -35,7 +35,7 @@ _baton() {
     case $noun in
       lock) compadd find show break stats; return ;;
       fence) compadd check rebase install; return ;;
-      store) compadd migrate status; return ;;
+      store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
       completion) compadd bash zsh fish; return ;;
     esac
@@ -71,6 +71,7 @@ _baton() {
       ;;
     'fence rebase') _arguments "$database" $common "$owner" ;;
     'fence install') _arguments "$database" '--json' ;;
+    'store doctor') _arguments '--ttl=[the shortest in use]:time:' $common "$owner" ;;
     store*) _arguments $common "$owner" ;;
     'policy check') _arguments '--json' '1:file:_files' ;;
     'policy apply')

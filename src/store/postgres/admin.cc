@@ -1,4 +1,5 @@
 #include "baton/postgres_store.h"
+#include "store/postgres/examine.h"
 #include "store/postgres/schema.h"
 
 namespace baton {
@@ -57,6 +58,10 @@ class PostgresAdmin final : public StoreAdmin {
             ->once("SELECT baton.raise_tokens($1::bigint)", {std::to_string(floor)}, deadline);
     if (!raised) return raised.error();
     return {};
+  }
+
+  Result<std::vector<Finding>> examine(Millis ttl, Deadline deadline) override {
+    return postgres::examine(settings_, {.ttl = ttl}, deadline);
   }
 
  private:

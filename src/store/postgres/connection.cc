@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <utility>
 
 #include <poll.h>
 
@@ -198,7 +199,7 @@ Result<void> Connection::prepare(const Statement& statement, Deadline deadline) 
   return {};
 }
 
-Result<Rows> Connection::run(const Statement& statement, const Params& params, Deadline deadline) {
+Result<void> Connection::send(const Statement& statement, const Params& params, Deadline deadline) {
   if (!prepared_.test(statement.number)) {
     if (auto done = prepare(statement, deadline); !done) return done.error();
   }
@@ -209,7 +210,53 @@ Result<Rows> Connection::run(const Statement& statement, const Params& params, D
                           values.data(), lengths.data(), binary.data(), 1) == 0) {
     return broken();
   }
+  return {};
+}
+
+Result<Rows> Connection::run(const Statement& statement, const Params& params, Deadline deadline) {
+  if (auto sent = send(statement, params, deadline); !sent) return sent.error();
   return finish(deadline);
+}
+
+Result<void> Connection::send_script(const std::string& sql) {
+  if (PQsendQuery(connection_, sql.c_str()) == 0) return broken();
+  if (PQflush(connection_) < 0) return broken();
+  return {};
+}
+
+std::optional<Result<Rows>> Connection::collect_now() {
+  if (PQflush(connection_) < 0 || PQconsumeInput(connection_) == 0) {
+    Error error = broken();
+    error.in_doubt = true;
+    return Result<Rows>(std::move(error));
+  }
+  while (PQisBusy(connection_) == 0) {
+    PGresult* result = PQgetResult(connection_);
+    if (result == nullptr) {
+      Rows rows = std::exchange(polled_, Rows());
+      if (const auto problem = std::exchange(polled_problem_, std::nullopt)) {
+        return Result<Rows>(*problem);
+      }
+      return Result<Rows>(std::move(rows));
+    }
+    Rows next(result);
+    const auto status = PQresultStatus(result);
+    if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
+      polled_ = std::move(next);
+    } else if (!polled_problem_) {
+      polled_problem_ = refused(result);
+    }
+  }
+  return std::nullopt;
+}
+
+Result<Rows> Connection::collect(Deadline deadline) {
+  for (;;) {
+    if (auto done = collect_now()) return std::move(*done);
+    if (!wait_for(PQsocket(connection_), POLLIN, deadline)) {
+      return too_late("no answer from " + settings_.location + " in time", true);
+    }
+  }
 }
 
 Result<Rows> Connection::script(const std::string& sql, Deadline deadline) {

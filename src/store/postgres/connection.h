@@ -2,6 +2,7 @@
 
 #include <bitset>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ class Connection {
 
   Result<Rows> run(const Statement& statement, const Params& params, Deadline deadline);
 
+  // Ahead of its first use, where that must be quick.
+  Result<void> prepare(const Statement& statement, Deadline deadline);
+
   // SQL without parameters; several statements are one transaction. Gives the last one's rows, as
   // text.
   Result<Rows> script(const std::string& sql, Deadline deadline);
@@ -43,6 +47,13 @@ class Connection {
   // One unnamed statement with text parameters and text rows.
   Result<Rows> once(const std::string& sql, const std::vector<std::string>& params,
                     Deadline deadline);
+
+  // The same in two steps, for whoever uses many connections at once: what was sent is answered by
+  // collect_now(), which does not wait, or collect(), which does.
+  Result<void> send(const Statement& statement, const Params& params, Deadline deadline);
+  Result<void> send_script(const std::string& sql);
+  std::optional<Result<Rows>> collect_now();
+  Result<Rows> collect(Deadline deadline);
 
   // The SQLSTATE of the last error; empty if it was the connection that failed.
   [[nodiscard]] const std::string& state() const { return state_; }
@@ -73,7 +84,6 @@ class Connection {
 
   Result<void> connect(Deadline deadline);
   Result<void> begin_session(Deadline deadline);
-  Result<void> prepare(const Statement& statement, Deadline deadline);
   Result<Rows> finish(Deadline deadline);
   Result<void> await(Deadline deadline);
   Error broken();
@@ -86,6 +96,8 @@ class Connection {
   std::string state_;
   bool usable_ = true;
   Instant last_answer_;
+  Rows polled_;  // by collect_now(), of a reply that is not complete yet
+  std::optional<Error> polled_problem_;
 };
 
 }  // namespace baton::store::postgres

@@ -54,6 +54,12 @@ BEGIN
         SELECT o.token, o.mode FROM baton.holding o WHERE o.key = baton_fence.name) h
       WHERE (clashes[number] >> h.mode) & 1 = 1));
   END IF;
+  IF newest <= token AND to_regclass('baton_advisory.term') IS NOT NULL
+     AND has_table_privilege('baton_advisory.term', 'SELECT') THEN
+    newest := greatest(newest, (
+      SELECT max(t.token) FROM baton_advisory.term t
+      WHERE t.key = baton_fence.name AND (clashes[number] >> t.mode) & 1 = 1));
+  END IF;
   IF newest > token THEN
     RAISE EXCEPTION 'fenced: token % of % is older than %', token, name, newest
       USING ERRCODE = 'BT001';

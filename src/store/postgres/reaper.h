@@ -1,20 +1,17 @@
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
-#include <thread>
-#include <vector>
 
 #include "store/postgres/connection.h"
 
 namespace baton::store::postgres {
 
 // Ends sessions that their callers have given up on. Telling the server to stop takes a connection
-// of its own and may block, which a caller at its deadline cannot afford.
+// of its own and may block, which a caller at its deadline cannot afford; nor can whoever closes
+// the store, so a farewell that takes too long goes on without us.
 class Reaper {
  public:
-  Reaper() = default;
+  Reaper();
   ~Reaper();
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
@@ -22,12 +19,9 @@ class Reaper {
   void bury(std::unique_ptr<Connection> connection);
 
  private:
-  void work(const std::stop_token& stop);
-
-  std::mutex mutex_;
-  std::condition_variable_any signal_;
-  std::vector<std::unique_ptr<Connection>> dead_;
-  std::jthread thread_;  // started by the first burial
+  struct Work;
+  std::shared_ptr<Work> work_;
+  bool started_ = false;  // the thread, by the first burial
 };
 
 }  // namespace baton::store::postgres

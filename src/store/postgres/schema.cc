@@ -22,24 +22,37 @@ constexpr std::array<std::string_view, 6> kFunctions = {sql::settle_sql,     sql
                                                         sql::verbs_more_sql, sql::apply_sql,
                                                         sql::quick_sql,      sql::upkeep_sql};
 
-constexpr const char* kMissingRights =
+// $schema, $tables and $looks are the plan's.
+constexpr std::string_view kMissingRights =
     "SELECT string_agg(need, ', ' ORDER BY need) FROM ("
-    "  SELECT 'USAGE on schema baton' AS need FROM pg_namespace n"
-    "  WHERE n.nspname = 'baton' AND NOT has_schema_privilege(n.oid, 'USAGE')"
-    "  UNION ALL SELECT p || ' on baton.' || c.relname"
+    "  SELECT 'USAGE on schema $schema' AS need FROM pg_namespace n"
+    "  WHERE n.nspname = '$schema' AND NOT has_schema_privilege(n.oid, 'USAGE')"
+    "  UNION ALL SELECT p || ' on $schema.' || c.relname"
     "  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,"
     "       unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) p"
-    "  WHERE n.nspname = 'baton' AND c.relname IN ('lock', 'holder', 'waiter', 'holding', 'meta')"
-    "    AND (p = 'SELECT' OR c.relname IN ('lock', 'holder', 'waiter'))"
+    "  WHERE n.nspname = '$schema' AND c.relname IN ($tables, $looks)"
+    "    AND (p = 'SELECT' OR c.relname IN ($tables))"
     "    AND NOT has_table_privilege(c.oid, p)"
-    "  UNION ALL SELECT 'USAGE on sequence baton.' || c.relname"
+    "  UNION ALL SELECT 'USAGE on sequence $schema.' || c.relname"
     "  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-    "  WHERE n.nspname = 'baton' AND c.relname IN ('counter', 'schema_version')"
+    "  WHERE n.nspname = '$schema' AND c.relkind = 'S'"
     "    AND NOT has_sequence_privilege(c.oid, 'USAGE')"
-    "  UNION ALL SELECT 'EXECUTE on all functions in schema baton'"
+    "  UNION ALL SELECT 'EXECUTE on all functions in schema $schema'"
     "  FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace"
-    "  WHERE n.nspname = 'baton' AND NOT has_function_privilege(f.oid, 'EXECUTE')"
+    "  WHERE n.nspname = '$schema' AND NOT has_function_privilege(f.oid, 'EXECUTE')"
     "  GROUP BY 1) missing";
+
+std::string rights_sql(const Settings& settings, const SchemaPlan& plan) {
+  std::string sql(kMissingRights);
+  const std::pair<std::string_view, std::string_view> parts[] = {
+      {"$schema", settings.schema}, {"$tables", plan.tables}, {"$looks", plan.looks}};
+  for (const auto& [name, value] : parts) {
+    for (auto at = sql.find(name); at != std::string::npos; at = sql.find(name, at)) {
+      sql.replace(at, name.size(), value);
+    }
+  }
+  return sql;
+}
 
 int to_int(std::string_view text) {
   int number = 0;
@@ -47,52 +60,61 @@ int to_int(std::string_view text) {
   return number;
 }
 
-Error newer(int version) {
+Error newer(int version, const SchemaPlan& plan) {
   return Error{.code = Code::bad_store,
                .message = "the store's schema has version " + std::to_string(version) +
-                          ", this binary knows " + std::to_string(kSchemaVersion) +
+                          ", this binary knows " + std::to_string(plan.version()) +
                           ": use a newer Baton"};
 }
 
-Result<void> check_rights(Connection& connection, Deadline deadline) {
-  auto rows = connection.script(kMissingRights, deadline);
-  if (!rows) return rows.error();
-  if (rows->null(0, 0)) return {};
-  return Error{.code = Code::unauthorized,
-               .message = "the role lacks " + std::string(rows->text(0, 0))};
-}
-
-std::string migration_from(int version) {
+std::string migration_from(int version, const Settings& settings, const SchemaPlan& plan) {
   std::string script;
-  for (auto step = static_cast<std::size_t>(version); step < kMigrations.size(); ++step) {
-    script += kMigrations[step];
-  }
-  for (const auto functions : kFunctions) script += functions;
-  return script + "UPDATE baton.meta SET version = " + std::to_string(kSchemaVersion) +
-         ", changed = clock_timestamp();";
+  for (const auto step : plan.migrations.subspan(static_cast<std::size_t>(version))) script += step;
+  for (const auto functions : plan.functions) script += functions;
+  return script + "UPDATE " + settings.schema +
+         ".meta SET version = " + std::to_string(plan.version()) + ", changed = clock_timestamp();";
 }
 
 }  // namespace
 
+const SchemaPlan kPlan{.migrations = kMigrations,
+                       .functions = kFunctions,
+                       .tables = "'lock', 'holder', 'waiter'",
+                       .looks = "'holding', 'meta'"};
+
+Result<std::string> missing_rights(Connection& connection, const Settings& settings,
+                                   Deadline deadline, const SchemaPlan& plan) {
+  auto rows = connection.script(rights_sql(settings, plan), deadline);
+  if (!rows) return rows.error();
+  return std::string(rows->text(0, 0));
+}
+
 Result<int> schema_version(Connection& connection, const Settings& settings, Deadline deadline) {
-  auto there = connection.script("SELECT to_regnamespace('baton') IS NOT NULL", deadline);
+  auto there =
+      connection.script("SELECT to_regnamespace('" + settings.schema + "') IS NOT NULL", deadline);
   if (!there) return there.error();
   if (there->text(0, 0) != "t") return 0;
-  auto rows = connection.script("SELECT version FROM baton.meta", deadline);
+  auto rows = connection.script("SELECT version FROM " + settings.schema + ".meta", deadline);
   if (!rows) {
     if (connection.state() != "42P01") return rows.error();
     return Error{.code = Code::bad_store,
-                 .message = "the schema baton in " + settings.location + " is not Baton's"};
+                 .message = "the schema " + settings.schema + " in " + settings.location +
+                            " is not Baton's"};
   }
   return rows->size() == 1 ? to_int(rows->text(0, 0)) : 0;
 }
 
-Result<void> check_schema(Connection& connection, const Settings& settings, Deadline deadline) {
-  if (auto allowed = check_rights(connection, deadline); !allowed) return allowed;
+Result<void> check_schema(Connection& connection, const Settings& settings, Deadline deadline,
+                          const SchemaPlan& plan) {
+  const auto missing = missing_rights(connection, settings, deadline, plan);
+  if (!missing) return missing.error();
+  if (!missing->empty()) {
+    return Error{.code = Code::unauthorized, .message = "the role lacks " + *missing};
+  }
   const auto version = schema_version(connection, settings, deadline);
   if (!version) return version.error();
-  if (*version > kSchemaVersion) return newer(*version);
-  if (*version == kSchemaVersion) return {};
+  if (*version > plan.version()) return newer(*version, plan);
+  if (*version == plan.version()) return {};
   const std::string what = *version == 0 ? "has no lock tables" : "has an old schema";
   return Error{.code = Code::bad_store,
                .message = settings.location + " " + what + "; run: baton store migrate --store " +
@@ -100,7 +122,7 @@ Result<void> check_schema(Connection& connection, const Settings& settings, Dead
 }
 
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
-                                    Deadline deadline) {
+                                    Deadline deadline, const SchemaPlan& plan) {
   const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
   const std::string patience = std::to_string(std::max<std::int64_t>(left.count(), 1));
   // Version and tables are read only when nobody else is at it any more.
@@ -110,27 +132,27 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
                                  deadline);
   if (!begun) return begun.error();
   const auto found = schema_version(connection, settings, deadline);
-  if (!found || *found >= kSchemaVersion) {
+  if (!found || *found >= plan.version()) {
     if (connection.usable()) (void)connection.script("ROLLBACK", deadline);
     if (!found) return found.error();
-    if (*found > kSchemaVersion) return newer(*found);
+    if (*found > plan.version()) return newer(*found, plan);
     return std::pair(*found, *found);
   }
-  auto done = connection.script(migration_from(*found), deadline);
+  auto done = connection.script(migration_from(*found, settings, plan), deadline);
   if (done) done = connection.script("COMMIT", deadline);
   if (!done) {
     const Error error = done.error();
     const bool no_rights = connection.state() == "42501";
     if (connection.usable()) (void)connection.script("ROLLBACK", deadline);
     if (no_rights) {
-      return Error{.code = Code::unauthorized,
-                   .message =
-                       "migrating takes CREATE on the database, or the owner of the schema "
-                       "baton if it is there"};
+      return Error{
+          .code = Code::unauthorized,
+          .message = "migrating takes CREATE on the database, or the owner of the schema " +
+                     settings.schema + " if it is there"};
     }
     return error;
   }
-  return std::pair(*found, kSchemaVersion);
+  return std::pair(*found, plan.version());
 }
 
 }  // namespace baton::store::postgres

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "store/postgres/connection.h"
@@ -9,14 +11,29 @@ namespace baton::store::postgres {
 // The version of the tables and functions that this binary knows.
 inline constexpr int kSchemaVersion = 1;
 
+// What makes a schema, which is called as Settings::schema says.
+struct SchemaPlan {
+  std::span<const std::string_view> migrations;  // [n] leads from version n to n + 1
+  std::span<const std::string_view> functions;   // the newest ones, whatever it was
+  std::string_view tables;  // as a list of quoted names: what a role that locks may write
+  std::string_view looks;   // and what it may only read
+  [[nodiscard]] int version() const { return static_cast<int>(migrations.size()); }
+};
+extern const SchemaPlan kPlan;  // of the postgres: store
+
 // 0 if there is no schema.
 Result<int> schema_version(Connection& connection, const Settings& settings, Deadline deadline);
 
 // Fails, saying what to do, unless the schema is the one this binary knows and the role may use it.
-Result<void> check_schema(Connection& connection, const Settings& settings, Deadline deadline);
+Result<void> check_schema(Connection& connection, const Settings& settings, Deadline deadline,
+                          const SchemaPlan& plan = kPlan);
+
+// What the role may not do but must, in words; empty if all is well.
+Result<std::string> missing_rights(Connection& connection, const Settings& settings,
+                                   Deadline deadline, const SchemaPlan& plan = kPlan);
 
 // Gives the version found and the version left. One at a time, whoever else tries.
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
-                                    Deadline deadline);
+                                    Deadline deadline, const SchemaPlan& plan = kPlan);
 
 }  // namespace baton::store::postgres

@@ -16,6 +16,7 @@ struct Settings {
   std::string location;                                    // the URL without its password
   std::vector<std::string> secrets;                        // never to be printed
   Millis apply_limit{5000};                                // baton_apply_timeout
+  std::string schema = "baton";                            // what the store keeps its tables in
 
   // The server gives up first, so that nothing happens after the client has.
   [[nodiscard]] Millis statement_timeout() const { return apply_limit * 4 / 5; }

@@ -26,9 +26,9 @@ Error error_for(std::string_view state, std::string message, const Settings& set
   const std::string_view kind = state.substr(0, 2);
   if (state == "42501") {
     return Error{.code = Code::unauthorized,
-                 .message = message +
-                            "; the role needs USAGE on schema baton and SELECT, INSERT, "
-                            "UPDATE and DELETE on its tables, USAGE on its sequence"};
+                 .message = message + "; the role needs USAGE on schema " + settings.schema +
+                            " and SELECT, INSERT, UPDATE and DELETE on its tables, USAGE on its "
+                            "sequence"};
   }
   if (kind == "28") return Error{.code = Code::unauthorized, .message = std::move(message)};
   if (one_of(state, {"42P01", "42883", "3F000", "42704"})) {

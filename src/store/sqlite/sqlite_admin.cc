@@ -5,6 +5,7 @@
 
 #include "core/apply.h"
 #include "core/document.h"
+#include "store/sqlite/examine.h"
 #include "store/sqlite/location.h"
 #include "store/sqlite/lock_file.h"
 #include "store/sqlite/sqlite_store.h"
@@ -29,6 +30,9 @@ class SqliteAdmin final : public StoreAdmin {
   Result<StoreStatus> status(Deadline deadline) override;
   Result<std::pair<int, int>> migrate(Deadline deadline) override;
   Result<void> raise_tokens(Token floor, Deadline deadline) override;
+  Result<std::vector<Finding>> examine(Millis ttl, Deadline deadline) override {
+    return sqlite::examine(path_, {.ttl = ttl}, deadline);
+  }
 
  private:
   [[nodiscard]] Result<void> count(StoreStatus& status, Deadline deadline) const;

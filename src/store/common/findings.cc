@@ -1,0 +1,89 @@
+#include "store/common/findings.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace baton::store {
+namespace {
+
+using std::chrono::microseconds;
+
+std::string span(std::chrono::nanoseconds time) {
+  const auto ms = std::chrono::ceil<Millis>(time).count();
+  return ms < 10'000 ? std::to_string(ms) + " ms" : std::to_string(ms / 1000) + " s";
+}
+
+}  // namespace
+
+void worst_first(std::vector<Finding>& findings) {
+  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+    return static_cast<int>(a.severity) > static_cast<int>(b.severity);
+  });
+}
+
+std::optional<Finding> schema_finding(int version, int expected, const std::string& location) {
+  if (version == expected) return std::nullopt;
+  Finding finding{.code = "schema", .severity = Severity::danger};
+  finding.cost = "nobody can lock anything here";
+  finding.mend = "baton store migrate --store " + location;
+  if (version == 0) {
+    finding.what = "the store has no schema yet";
+  } else if (version < expected) {
+    finding.what = "the schema has version " + std::to_string(version) + ", this baton wants " +
+                   std::to_string(expected);
+  } else {
+    finding.what = "the schema has version " + std::to_string(version) + ", this baton knows " +
+                   std::to_string(expected);
+    finding.mend = "use a newer baton";
+  }
+  return finding;
+}
+
+std::optional<Finding> slow_finding(std::chrono::nanoseconds slowest, Millis ttl,
+                                    const std::string& where) {
+  if (slowest <= ttl / 10) return std::nullopt;
+  const bool fatal = slowest > ttl / 3;
+  return Finding{
+      .code = "slow",
+      .severity = fatal ? Severity::danger : Severity::warning,
+      .what = "a durable write to " + where + " took " + span(slowest) +
+              ", which is much for a TTL of " + span(ttl),
+      .cost = fatal ? "leases are lost although their holders are well, whenever a renewal takes "
+                      "longer than the rest of its TTL"
+                    : "one slow renewal more, as under load, and leases are lost although their "
+                      "holders are well",
+      .mend = "a longer TTL (at least " + span(slowest * 20) + "), or a faster way to the store"};
+}
+
+std::optional<Finding> clock_finding(microseconds ahead, microseconds blur) {
+  const microseconds apart(std::abs(ahead.count()));
+  if (apart <= std::chrono::seconds(2) + blur) return std::nullopt;
+  const std::string by = span(apart);
+  return Finding{
+      .code = "clock",
+      .severity = Severity::warning,
+      .what = "the store's clock is " + by + (ahead.count() > 0 ? " ahead of" : " behind") +
+              " this machine's, so one of them is wrong",
+      .cost =
+          "Baton never compares the two, but if the store's is put right by a jump forwards, "
+          "leases end that much too early while their holders still trust them; backwards, that "
+          "much too late",
+      .mend = "run chrony or another NTP client on both, so that clocks are slewed and never step"};
+}
+
+microseconds wall_clock() {
+  return std::chrono::duration_cast<microseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+}
+
+std::optional<std::chrono::nanoseconds> slowest_of(int times, const std::function<bool()>& write) {
+  std::chrono::nanoseconds slowest{0};
+  for (int i = 0; i < times; ++i) {
+    const auto before = BootClock::now();
+    if (!write()) return std::nullopt;
+    slowest = std::max<std::chrono::nanoseconds>(slowest, BootClock::now() - before);
+  }
+  return slowest;
+}
+
+}  // namespace baton::store

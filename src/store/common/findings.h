@@ -1,0 +1,37 @@
+#pragma once
+
+// What every store may find wrong with its deployment.
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baton/store_admin.h"
+
+namespace baton::store {
+
+void worst_first(std::vector<Finding>& findings);
+
+// A schema that is missing, old or newer than this binary; nothing if it fits.
+[[nodiscard]] std::optional<Finding> schema_finding(int version, int expected,
+                                                    const std::string& location);
+
+// The slowest of a few durable writes against the TTL: a third of it passes before a renewal, and a
+// tenth is the margin.
+[[nodiscard]] std::optional<Finding> slow_finding(std::chrono::nanoseconds slowest, Millis ttl,
+                                                  const std::string& where);
+
+// The store's clock minus ours, as far as a round trip of `blur` can tell.
+[[nodiscard]] std::optional<Finding> clock_finding(std::chrono::microseconds ahead,
+                                                   std::chrono::microseconds blur);
+
+// Microseconds since 1970 by the machine's clock.
+[[nodiscard]] std::chrono::microseconds wall_clock();
+
+// Runs `write` a few times and gives the slowest; nothing if one fails.
+[[nodiscard]] std::optional<std::chrono::nanoseconds> slowest_of(
+    int times, const std::function<bool()>& write);
+
+}  // namespace baton::store

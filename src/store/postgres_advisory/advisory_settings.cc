@@ -1,0 +1,80 @@
+#include "store/postgres_advisory/advisory_settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace baton::store::postgres_advisory {
+namespace {
+
+constexpr std::string_view kScheme = "postgres-advisory://";
+constexpr std::size_t kMostWaiters = 10'000;
+
+Error bad_url(std::string message) {
+  return Error{.code = Code::bad_url, .message = std::move(message)};
+}
+
+template <typename Number>
+bool parse(std::string_view text, Number& number) {
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return problem == std::errc{} && end == text.data() + text.size() && !text.empty();
+}
+
+// Takes the option if it is ours.
+Result<bool> take_option(std::string_view option, AdvisorySettings& settings) {
+  const auto equals = std::min(option.find('='), option.size());
+  const std::string_view name = option.substr(0, equals);
+  const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+  if (name == "key") {
+    std::int64_t key = 0;
+    if (!parse(value, key)) {
+      return bad_url("key is a whole number of 64 bits, as pg_advisory_lock takes it");
+    }
+    settings.key = key;
+    return true;
+  }
+  if (name == "baton_max_waiters") {
+    if (!parse(value, settings.max_waiters) || settings.max_waiters == 0 ||
+        settings.max_waiters > kMostWaiters) {
+      return bad_url("baton_max_waiters is a number from 1 to " + std::to_string(kMostWaiters));
+    }
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<AdvisorySettings> parse_advisory_url(std::string_view url) {
+  if (!url.starts_with(kScheme)) {
+    return bad_url("such a URL starts with postgres-advisory://");
+  }
+  AdvisorySettings settings;
+  const auto question = std::min(url.find('?'), url.size());
+  std::string plain = "postgres://" + std::string(url.substr(0, question).substr(kScheme.size()));
+  char separator = '?';
+  for (std::size_t from = question + 1; from <= url.size();) {
+    const auto to = std::min(url.find('&', from), url.size());
+    const std::string_view option = url.substr(from, to - from);
+    from = to + 1;
+    if (option.empty()) continue;
+    const auto taken = take_option(option, settings);
+    if (!taken) return taken.error();
+    if (*taken) continue;
+    plain += separator;
+    plain += option;
+    separator = '&';
+  }
+  auto server = postgres::parse_settings(plain);
+  if (!server) return server.error();
+  settings.server = std::move(*server);
+  settings.server.schema = "baton_advisory";
+  settings.server.location.replace(0, std::string_view("postgres://").size(), kScheme);
+  // A lock outlives every gap in the network that is shorter than its TTL: heartbeats have their
+  // own deadlines, so the kernel need not give the connection up.
+  settings.sessions = settings.server;
+  settings.sessions.libpq.emplace(settings.sessions.libpq.begin(), "tcp_user_timeout", "0");
+  return settings;
+}
+
+}  // namespace baton::store::postgres_advisory

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "store/postgres/settings.h"
+
+namespace baton::store::postgres_advisory {
+
+// What a postgres-advisory:// URL says.
+struct AdvisorySettings {
+  postgres::Settings server;
+  postgres::Settings sessions;      // the same, for the sessions that have the locks
+  std::optional<std::int64_t> key;  // for every name but Baton's own
+  std::size_t max_waiters = 32;
+
+  // A blocked session keeps vacuum from cleaning up behind it. So it leaves the server's queue
+  // after this long and joins it again at the end.
+  Millis longest_wait = std::chrono::minutes(5);
+
+  // Only with the machine's own clock do the server's timers mean anything.
+  bool timers = true;
+};
+
+[[nodiscard]] Result<AdvisorySettings> parse_advisory_url(std::string_view url);
+
+}  // namespace baton::store::postgres_advisory

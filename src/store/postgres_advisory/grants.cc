@@ -1,0 +1,212 @@
+#include "store/postgres_advisory/grants.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace baton::store::postgres_advisory {
+namespace {
+
+constexpr Millis kTakeLimit{5000};
+constexpr std::size_t kMostObituaries = 1000;
+
+Deadline bounded(Deadline deadline, Millis most) {
+  return std::min(deadline, BootClock::now() + most);
+}
+
+}  // namespace
+
+StoreTime Grants::now() const {
+  if (test_clock_) return test_clock_();
+  return std::chrono::duration_cast<StoreTime>(BootClock::now().time_since_epoch());
+}
+
+void Grants::wake(const Entry& entry) {
+  wakes_.push_back({entry.holder.channel, entry.lock.grant});
+}
+
+bool Grants::settle(const std::string& key, Deadline deadline) {
+  Book::Name& name = book_.at(key);
+  const StoreTime time = now();
+  std::erase_if(name.tombstones, [&](const core::Tombstone& t) { return t.until <= time; });
+  bool changed = false;
+  // Waiters first: nobody who has stopped asking is to be handed what is freed now.
+  for (const bool holding : {false, true}) {
+    std::vector<Entry*> over;
+    for (const auto& entry : name.entries) {
+      if (entry->holds == holding && entry->over() <= time) over.push_back(entry.get());
+    }
+    for (Entry* entry : over) {
+      drop(*entry, "it was over", deadline);
+      changed = true;
+    }
+  }
+  return promote(name, deadline) || changed;
+}
+
+Result<Term> Grants::take(LockOf lock, const core::Claimant& claimant,
+                          std::optional<std::int64_t> version, std::unique_ptr<Session> session,
+                          Deadline deadline) {
+  auto term = session->take(lock, claimant, version, false, claimant.ttl, at(), deadline);
+  if (!term) return term;  // whatever became of it goes with the session
+  if (term->took != Took::taken) {
+    pool_.give_back(std::move(session));
+    return term;
+  }
+  auto entry = std::make_unique<Entry>();
+  entry->lock = std::move(lock);
+  static_cast<core::Claimant&>(entry->holder) = claimant;
+  entry->holder.token = term->token;
+  entry->holder.since = now();
+  entry->holder.expires = first_expiry(claimant, now());
+  entry->holds = true;
+  entry->session = std::move(session);
+  book_.add(std::move(entry));
+  return term;
+}
+
+Result<void> Grants::queue_up(LockOf lock, const core::Claimant& claimant, Millis ticket,
+                              Millis handoff, std::unique_ptr<Session> session, Deadline deadline) {
+  if (auto begun = session->wait_for(lock, claimant, handoff, deadline); !begun) return begun;
+  auto entry = std::make_unique<Entry>();
+  entry->lock = std::move(lock);
+  static_cast<core::Claimant&>(entry->holder) = claimant;
+  entry->stale = now() + StoreTime(ticket);
+  entry->handoff = handoff;
+  entry->session = std::move(session);
+  const std::string key = entry->lock.key;
+  book_.add(std::move(entry));
+  promote(book_.at(key), deadline);
+  return {};
+}
+
+// With the machine's clock a hand-over is taken in when it arrives. With a test's clock nothing
+// happens by itself, so what the server has decided by now must be known by now.
+void Grants::wait_for_the_server(Book::Name& name, Deadline deadline) {
+  for (;;) {
+    std::vector<int> pids;
+    for (const auto& entry : name.entries) {
+      if (!entry->holds && !entry->has_lock) pids.push_back(entry->session->pid());
+    }
+    if (pids.empty()) return;
+    const auto queue = control_.queue_of(pids, deadline);
+    if (!queue || BootClock::now() >= deadline) return;
+    for (const auto& entry : name.entries) {
+      if (entry->holds || entry->has_lock) continue;
+      const auto place = queue->find(entry->session->pid());
+      if (place != queue->end() && place->second) {
+        entry->has_lock = entry->session->finish_wait(deadline) == Session::Wait::got_it;
+      }
+    }
+    if (queue->size() == pids.size()) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+}
+
+// In the order of the turns, so that tokens grow in the order of the queue.
+bool Grants::promote(Book::Name& name, Deadline deadline) {
+  if (!settings_.timers) wait_for_the_server(name, deadline);
+  std::vector<Entry*> waiting;
+  for (const auto& entry : name.entries) {
+    if (!entry->holds) waiting.push_back(entry.get());
+  }
+  bool changed = false;
+  for (Entry* entry : waiting) {
+    const auto wait = entry->has_lock ? Session::Wait::got_it : entry->session->poll_wait();
+    changed = take_in(*entry, wait, deadline) || changed;
+  }
+  return changed;
+}
+
+bool Grants::take_in(Entry& entry, Session::Wait wait, Deadline deadline) {
+  switch (wait) {
+    case Session::Wait::on: return false;
+    case Session::Wait::got_it: return take_handed(entry, deadline);
+    case Session::Wait::too_long:
+    case Session::Wait::cancelled: entry.session->wait_again(); return false;
+    case Session::Wait::broken: lose(entry, entry.session->last_words()); return true;
+  }
+  return false;
+}
+
+bool Grants::take_handed(Entry& entry, Deadline deadline) {
+  entry.has_lock = true;
+  const auto term = entry.session->take(entry.lock, entry.holder, std::nullopt, true, entry.handoff,
+                                        at(), bounded(deadline, kTakeLimit));
+  if (!term) {
+    lose(entry, term.error().message);
+    return true;
+  }
+  if (term->took != Took::taken) return false;
+  entry.has_lock = false;
+  entry.holds = true;
+  entry.holder.state = core::HolderState::handed;
+  entry.holder.token = term->token;
+  entry.holder.since = now();
+  entry.holder.expires = now() + StoreTime(entry.handoff);
+  wake(entry);
+  return true;
+}
+
+Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
+  if (entry.has_lock) return entry.session->finish(entry.lock, {}, false, deadline);
+  if (auto asked = control_.cancel(entry.session->pid(), deadline); !asked) return asked;
+  switch (entry.session->finish_wait(deadline)) {
+    case Session::Wait::got_it: return entry.session->finish(entry.lock, {}, false, deadline);
+    case Session::Wait::too_long:
+    case Session::Wait::cancelled: return {};
+    case Session::Wait::on:
+    case Session::Wait::broken: break;
+  }
+  return Error{.message = "the session did not leave the queue", .retryable = true};
+}
+
+Result<void> Grants::end(Entry& entry, const NoteChange& change, bool park, Deadline deadline) {
+  const Deadline limit = bounded(deadline, settings_.server.apply_limit);
+  const auto ended = entry.holds ? entry.session->finish(entry.lock, change, park, limit)
+                                 : leave_queue(entry, limit);
+  if (!ended && entry.holds && entry.session->usable()) return ended;
+  const auto removed = book_.remove(entry);
+  // A session that is not sure to be out of it is closed, and out of it by that.
+  if (ended) pool_.give_back(std::move(removed->session));
+  return ended;
+}
+
+void Grants::drop(Entry& entry, const std::string& why, Deadline deadline) {
+  const std::string key = entry.lock.key;
+  const GrantId grant = entry.lock.grant;
+  if (end(entry, {}, false, deadline)) return;
+  if (Entry* left = book_.find(key, grant)) lose(*left, why);
+}
+
+void Grants::lose(Entry& entry, const std::string& why) {
+  wake(entry);
+  if (obituaries_.size() >= kMostObituaries) obituaries_.clear();
+  if (entry.holds) obituaries_[entry.lock.grant] = why;
+  book_.remove(entry);
+}
+
+std::string Grants::why_lost(GrantId grant) const {
+  const auto known = obituaries_.find(grant);
+  return known == obituaries_.end() ? "the grant has ended" : known->second;
+}
+
+void Grants::hear(Entry& entry, Deadline deadline) {
+  if (!entry.holds && !entry.has_lock) {
+    promote(book_.at(entry.lock.key), deadline);
+    return;
+  }
+  std::vector<GrantId> revoked;
+  const bool there = entry.session->listen(revoked);
+  if (std::find(revoked.begin(), revoked.end(), entry.lock.grant) != revoked.end()) wake(entry);
+  if (!there) lose(entry, "its session with the server has ended");
+}
+
+StoreTime Grants::next_end() const {
+  StoreTime next = StoreTime::max();
+  for (const auto& [key, name] : book_.names()) {
+    for (const auto& entry : name.entries) next = std::min(next, entry->over());
+  }
+  return next;
+}
+
+}  // namespace baton::store::postgres_advisory

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "store/postgres_advisory/book.h"
+#include "store/postgres_advisory/control.h"
+#include "store/postgres_advisory/session_pool.h"
+
+namespace baton::store::postgres_advisory {
+
+// What happens to the grants of this process: they end by our clock, are handed over by the server,
+// and are lost with their sessions. Not thread-safe: the store's lock guards it.
+class Grants {
+ public:
+  Grants(const AdvisorySettings& settings, Control& control, SessionPool& pool,
+         std::function<StoreTime()> test_clock)
+      : settings_(settings), control_(control), pool_(pool), test_clock_(std::move(test_clock)) {}
+
+  [[nodiscard]] StoreTime now() const;
+  [[nodiscard]] At at() const { return test_clock_ ? At(test_clock_()) : At{}; }
+  [[nodiscard]] Book& book() { return book_; }
+  [[nodiscard]] SessionPool& pool() { return pool_; }
+
+  // Ends what is over of a name and takes in what the server has handed over. Tells whether
+  // anything has changed.
+  bool settle(const std::string& key, Deadline deadline);
+
+  // Makes a term of a lock that seems to be free.
+  Result<Term> take(LockOf lock, const core::Claimant& claimant,
+                    std::optional<std::int64_t> version, std::unique_ptr<Session> session,
+                    Deadline deadline);
+  Result<void> queue_up(LockOf lock, const core::Claimant& claimant, Millis ticket, Millis handoff,
+                        std::unique_ptr<Session> session, Deadline deadline);
+
+  // Ends a grant or a wait; settle() sees who is next. After an error the grant goes on if its
+  // session does; else it ends with the session, when the server notices.
+  Result<void> end(Entry& entry, const NoteChange& change, bool park, Deadline deadline);
+
+  // The same whatever happens.
+  void drop(Entry& entry, const std::string& why, Deadline deadline);
+
+  // Its session has gone, and the lock with it.
+  void lose(Entry& entry, const std::string& why);
+  [[nodiscard]] std::string why_lost(GrantId grant) const;
+
+  // The socket of this entry has something to say.
+  void hear(Entry& entry, Deadline deadline);
+
+  // When the next grant or wait is over by itself.
+  [[nodiscard]] StoreTime next_end() const;
+
+  void wake(const Entry& entry);
+  [[nodiscard]] std::vector<core::Wake> take_wakes() { return std::exchange(wakes_, {}); }
+
+ private:
+  bool promote(Book::Name& name, Deadline deadline);
+  bool take_in(Entry& entry, Session::Wait wait, Deadline deadline);
+  bool take_handed(Entry& entry, Deadline deadline);
+  void wait_for_the_server(Book::Name& name, Deadline deadline);
+  Result<void> leave_queue(Entry& entry, Deadline deadline);
+
+  const AdvisorySettings& settings_;
+  Control& control_;
+  SessionPool& pool_;
+  const std::function<StoreTime()> test_clock_;
+  Book book_;
+  std::vector<core::Wake> wakes_;
+  std::map<GrantId, std::string> obituaries_;
+};
+
+// at_least_for keeps the name taken even if its holder dies before.
+[[nodiscard]] inline StoreTime first_expiry(const core::Claimant& claimant, StoreTime now) {
+  return now + StoreTime(std::max(claimant.ttl, claimant.at_least_for));
+}
+
+}  // namespace baton::store::postgres_advisory

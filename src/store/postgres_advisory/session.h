@@ -1,0 +1,103 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/lock_table.h"
+#include "store/postgres/connection.h"
+#include "store/postgres_advisory/advisory_settings.h"
+
+namespace baton::store::postgres_advisory {
+
+using core::StoreTime;
+using At = std::optional<StoreTime>;  // what the clock says instead of the server's, in tests
+
+// Which lock, under which name and for whom.
+struct LockOf {
+  std::int64_t lock_key = 0;
+  std::string key;
+  GrantId grant;
+  Mode mode = Mode::X;
+};
+
+// What the server did with a take, claim or heartbeat.
+enum class Took : std::uint8_t {
+  taken = 0,
+  not_free = 1,
+  not_yet = 2,  // free, but somebody's time is not over: Term::ends
+  superseded = 3,
+  denied = 4,  // the schema has another version
+  gone = 5,
+  revoked = 6,  // Term::reason
+};
+
+struct Term {
+  Took took = Took::gone;
+  Token token = 0;
+  Note note;
+  StoreTime ends{0};
+  std::string reason;
+};
+
+// One session with the server, for one grant at a time: it waits for the lock, has it, and proves
+// with every heartbeat that its holder is alive. When it breaks, the lock has gone with it; it is
+// never mended. Not thread-safe.
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> open(const AdvisorySettings& settings, Deadline deadline);
+
+  [[nodiscard]] int pid() const { return pid_; }
+  [[nodiscard]] int socket() const { return connection_->socket(); }
+  [[nodiscard]] bool usable() const { return connection_->usable(); }
+  bool still_there() { return connection_->still_there(); }
+
+  // Tries the lock, or with `handed` has it already, and makes it a term for `idle`: how long the
+  // server lets the session be silent.
+  Result<Term> take(const LockOf& lock, const core::Claimant& claimant,
+                    std::optional<std::int64_t> version, bool handed, Millis idle, At at,
+                    Deadline deadline);
+
+  // A waiter that has taken its lock comes for it.
+  Result<Term> claim(const LockOf& lock, const core::Claimant& claimant,
+                     std::optional<std::int64_t> version, At at, Deadline deadline);
+
+  // The heartbeat, in two steps: of many sessions all are sent before the first is waited for.
+  // One that is not answered in time is caught up with before the next.
+  Result<void> send_beat(const LockOf& lock, const NoteChange& change, Deadline deadline);
+  Result<Term> collect_beat(Deadline deadline);
+  [[nodiscard]] bool unanswered() const { return unanswered_; }
+
+  // Writes the note and lets go; with `park` the term goes on until its at-least-for time is over.
+  Result<void> finish(const LockOf& lock, const NoteChange& change, bool park, Deadline deadline);
+
+  // Starts to wait for the lock in the server's queue, until it has it.
+  Result<void> wait_for(const LockOf& lock, const core::Claimant& claimant, Millis handoff,
+                        Deadline deadline);
+
+  enum class Wait : std::uint8_t { on, got_it, too_long, cancelled, broken };
+  Wait poll_wait();
+  Wait finish_wait(Deadline deadline);
+  void wait_again();  // after too_long
+
+  // What has come unasked: the grants that somebody revokes. False if the session has gone.
+  bool listen(std::vector<GrantId>& revoked);
+
+  [[nodiscard]] const std::string& last_words() const { return last_words_; }
+
+ private:
+  Session(const AdvisorySettings& settings, std::unique_ptr<postgres::Connection> connection)
+      : settings_(settings), connection_(std::move(connection)) {}
+
+  Wait judge_wait(const Result<postgres::Rows>& result);
+  [[nodiscard]] Millis timer(Millis span) const { return settings_.timers ? span : Millis{0}; }
+
+  const AdvisorySettings& settings_;
+  std::unique_ptr<postgres::Connection> connection_;
+  int pid_ = 0;
+  bool unanswered_ = false;
+  std::string waiting_sql_;
+  std::string last_words_;
+};
+
+}  // namespace baton::store::postgres_advisory

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/postgres_advisory/grants.h"
+
+namespace baton::store::postgres_advisory {
+
+// One batch on its way through, under the store's lock. The server decides who holds what; what it
+// does not know, such as when a ticket is stale, is judged as core/apply.h does.
+class Verbs {
+ public:
+  Verbs(const AdvisorySettings& settings, Grants& grants, Control& control, Deadline deadline)
+      : settings_(settings), grants_(grants), control_(control), deadline_(deadline) {}
+
+  // Sessions that the acquires of this batch may use, and why there are no more.
+  void give_sessions(std::vector<std::unique_ptr<Session>> sessions, std::optional<Error> shortage);
+  [[nodiscard]] std::vector<std::unique_ptr<Session>> unused_sessions() {
+    return std::exchange(sessions_, {});
+  }
+
+  // Looks at all names that the requests will have to know, in one round trip.
+  Result<void> look_ahead(std::span<const Request* const> requests);
+
+  Result<Reply> apply(const Request& request);
+
+  // Renewals, all sent before the first answer is waited for.
+  void renew(std::span<const Request* const> requests, std::span<Reply*> replies);
+
+ private:
+  Result<Reply> acquire(const Request& request);
+  Result<Reply> claim(const Request& request);
+  Result<Reply> release(const Request& request);
+  Result<Reply> cancel(const Request& request);
+  Result<Reply> break_holders(const Request& request);
+  Result<Reply> get(const Request& request);
+
+  Result<Reply> take_free(const Request& request, std::unique_ptr<Session> session);
+  Result<Reply> take_again(Entry& entry, const Request& request);
+  Result<Reply> claim_handed(Entry& entry, const Request& request);
+  Result<Reply> beat(Entry& entry, const NoteChange& change);
+  Reply after_beat(Entry& entry, const Result<Term>& term);
+  Result<Reply> superseded(Entry* entry);
+  Result<Reply> wait(const Request& request, const Seen& seen, Reply blocked);
+  Result<std::unique_ptr<Session>> session();
+
+  Result<const Seen*> seen(const std::string& key);
+  Result<std::optional<Reply>> denied(const Request& request);
+  void settle(const std::string& key);
+  void changed(const std::string& key);
+  // Who is in the way of a request; the outcome is busy if somebody is, else granted.
+  [[nodiscard]] Reply obstacle(const Request& request, const Seen& seen) const;
+
+  const AdvisorySettings& settings_;
+  Grants& grants_;
+  Control& control_;
+  const Deadline deadline_;
+  std::map<std::string, Seen> seen_;
+  std::vector<std::unique_ptr<Session>> sessions_;
+  std::optional<Error> shortage_;
+};
+
+// Whether an acquire, claim, get or break: those look at more than their own grant.
+[[nodiscard]] bool looks_around(const Request& request);
+
+}  // namespace baton::store::postgres_advisory

@@ -1,0 +1,255 @@
+// postgres-advisory: when the server crashes, the network is cut, or a session is ended.
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+
+#include "postgres_advisory_database.h"
+#include "support/fault_proxy.h"
+#include "support/postgres_server.h"
+#include "support/wait.h"
+
+namespace baton::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kJob = "DEFAULT:job";
+
+// Waits until it is woken for anything.
+class Bell final : public WakeSink {
+ public:
+  void wake(std::span<const GrantId>) override {
+    const std::lock_guard lock(mutex_);
+    rung_ = true;
+    signal_.notify_all();
+  }
+  bool rings() {
+    std::unique_lock lock(mutex_);
+    return signal_.wait_for(lock, patience, [&] { return rung_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable signal_;
+  bool rung_ = false;
+};
+
+class PostgresAdvisoryFault : public ::testing::Test {
+ protected:
+  PostgresServer server;
+  AdvisoryDatabase database{server.url()};
+
+  // How long from `from` until `store` gets the lock for this grant.
+  static Millis time_to_get(LockStore& store, std::uint64_t number, Instant from) {
+    EXPECT_TRUE(poll_until(
+        [&] {
+          const auto reply = ask(store, with_ttl(acquire(number, kJob), 2000ms), in(5s));
+          return reply && reply->outcome == Outcome::granted;
+        },
+        60s, 20ms));
+    return std::chrono::duration_cast<Millis>(BootClock::now() - from);
+  }
+};
+
+TEST_F(PostgresAdvisoryFault, after_a_crash_the_next_holder_waits_out_the_ttl_of_the_last) {
+  const auto one = database.store();
+  const auto two = database.store();
+  const Reply first = ask(*one, with_ttl(acquire(1, kJob), 4000ms));
+  ASSERT_EQ(first.outcome, Outcome::granted);
+  server.crash();
+  const auto crashed = BootClock::now();
+  server.start();
+  EXPECT_GE(time_to_get(*two, 2, crashed), 4000ms);
+  EXPECT_GT(look(*two, kJob).holders.at(0).token, first.tokens.at(0));
+  EXPECT_EQ(ask(*one, request(Verb::renew, 1, kJob)).outcome, Outcome::lost);
+}
+
+TEST_F(PostgresAdvisoryFault, a_waiter_is_first_in_line_after_a_crash_and_waits_as_well) {
+  const auto one = database.store();
+  const auto two = database.store();
+  ASSERT_EQ(ask(*one, with_ttl(acquire(1, kJob), 3000ms)).outcome, Outcome::granted);
+  server.crash();
+  const auto crashed = BootClock::now();
+  server.start();
+  Request queued = acquire(2, kJob, 10s);
+  queued.handoff = 2s;
+  ASSERT_TRUE(poll_until([&] {
+    const auto reply = ask(*two, queued, in(5s));
+    return reply && reply->outcome == Outcome::queued;
+  }));
+  EXPECT_EQ(ask(*one, acquire(3, kJob), soon()).value().outcome, Outcome::busy);
+  Reply reply;
+  ASSERT_TRUE(poll_until(
+      [&] {
+        Request claim = request(Verb::claim, 2, kJob);
+        claim.ticket = 10s;
+        reply = ask(*two, claim);
+        return reply.outcome != Outcome::queued;
+      },
+      60s, 20ms));
+  EXPECT_EQ(reply.outcome, Outcome::granted) << reply.message;
+  EXPECT_GE(BootClock::now() - crashed, 3000ms);
+}
+
+TEST_F(PostgresAdvisoryFault, a_lock_that_was_let_go_before_the_crash_need_not_be_waited_for) {
+  const auto one = database.store();
+  ASSERT_EQ(ask(*one, with_ttl(acquire(1, kJob), 3600s)).outcome, Outcome::granted);
+  Request last = request(Verb::release, 1, kJob);
+  last.change.text = "kept";  // and with it, durably, that it was let go
+  ASSERT_EQ(ask(*one, last).outcome, Outcome::done);
+  server.restart(PostgresServer::StopMode::immediate);
+  const auto two = database.store();
+  const Reply reply = ask(*two, acquire(2, kJob));
+  EXPECT_EQ(reply.outcome, Outcome::granted);
+  EXPECT_EQ(reply.note.text, "kept");
+}
+
+TEST_F(PostgresAdvisoryFault, a_crash_of_one_backend_takes_all_locks_and_is_noticed) {
+  const auto one = database.store();
+  const auto two = database.store();
+  Bell bell;
+  const auto watch = one->watch("process-1", bell);
+  ASSERT_EQ(ask(*one, with_ttl(acquire(1, kJob), 3000ms)).outcome, Outcome::granted);
+  Session victim(database.url());
+  ::kill(std::stoi(victim.sql("SELECT pg_backend_pid()")), SIGKILL);
+  const auto crashed = BootClock::now();
+  EXPECT_TRUE(bell.rings()) << "the holder was not told that its session has gone";
+  EXPECT_EQ(ask(*one, request(Verb::renew, 1, kJob)).outcome, Outcome::lost);
+  EXPECT_GE(time_to_get(*two, 2, crashed), 3000ms);
+}
+
+TEST_F(PostgresAdvisoryFault,
+       the_holder_of_a_session_that_is_ended_hears_it_and_is_not_reconnected) {
+  const auto store = database.store();
+  Bell bell;
+  const auto watch = store->watch("process-1", bell);
+  ASSERT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
+  Session other(database.url());
+  other.sql("SELECT pg_terminate_backend(pid, 5000) FROM baton_advisory.term");
+  EXPECT_TRUE(bell.rings());
+  const Reply told = ask(*store, request(Verb::renew, 1, kJob));
+  EXPECT_EQ(told.outcome, Outcome::lost);
+  EXPECT_NE(told.message.find("session"), std::string::npos) << told.message;
+  EXPECT_EQ(ask(*store, request(Verb::release, 1, kJob)).outcome, Outcome::lost);
+  EXPECT_EQ(other.sql("SELECT count(*) FROM baton_advisory.session_lock"), "0");
+}
+
+// postgres-advisory: through the proxy, and straight.
+class PostgresAdvisoryCut : public PostgresAdvisoryFault {
+ protected:
+  FaultProxy proxy{server.port()};
+
+  [[nodiscard]] std::unique_ptr<LockStore> store_behind_the_proxy() const {
+    std::string url = advisory(database.url());
+    const std::string port = ":" + std::to_string(server.port());
+    url.replace(url.find(port), port.size(), ":" + std::to_string(proxy.port()));
+    return open_postgres_advisory_store(url + "?baton_apply_timeout=1s", soon()).value();
+  }
+};
+
+TEST_F(PostgresAdvisoryCut, a_holder_that_is_cut_off_is_freed_within_its_ttl) {
+  const auto cut_off = store_behind_the_proxy();
+  const auto other = database.store();
+  const auto sent = BootClock::now();
+  ASSERT_EQ(ask(*cut_off, with_ttl(acquire(1, kJob), 3000ms)).outcome, Outcome::granted);
+  proxy.cut();
+  const auto cut = BootClock::now();
+  Request queued = acquire(2, kJob, 60s);
+  ASSERT_EQ(ask(*other, queued).outcome, Outcome::queued);
+  const auto reply = ask(*cut_off, request(Verb::renew, 1, kJob), in(500ms));
+  EXPECT_TRUE(!reply || reply->outcome == Outcome::busy || reply->outcome == Outcome::lost);
+  ASSERT_TRUE(poll_until(
+      [&] { return ask(*other, request(Verb::claim, 2, kJob)).outcome == Outcome::granted; }, 60s,
+      10ms));
+  // Never before the first holder's trust is over; and soon after, however slow this machine is.
+  EXPECT_GE(BootClock::now() - sent, 3000ms);
+  EXPECT_LE(BootClock::now() - cut, 3000ms + 5s);
+  proxy.heal();
+  EXPECT_TRUE(poll_until([&] {
+    const auto renewed = ask(*cut_off, request(Verb::renew, 1, kJob), in(500ms));
+    return renewed && renewed->outcome == Outcome::lost;
+  }));
+  EXPECT_EQ(look(*other, kJob).holders.at(0).grant, grant(2));
+}
+
+TEST_F(PostgresAdvisoryCut,
+       waiters_that_are_cut_off_delay_the_next_by_no_more_than_their_hand_offs) {
+  const auto cut_off = store_behind_the_proxy();
+  const auto other = database.store();
+  ASSERT_EQ(ask(*cut_off, with_ttl(acquire(1, kJob), 2000ms)).outcome, Outcome::granted);
+  for (std::uint64_t i = 2; i <= 3; ++i) {
+    Request waiter = with_ttl(acquire(i, kJob, 60s), 2000ms);
+    waiter.handoff = 1000ms;
+    ASSERT_EQ(ask(*cut_off, waiter).outcome, Outcome::queued);
+    ASSERT_TRUE(poll_until([&] { return look(*other, kJob).waiting == i - 1; }));
+  }
+  ASSERT_EQ(ask(*other, acquire(4, kJob, 60s)).outcome, Outcome::queued);
+  ASSERT_TRUE(poll_until([&] { return look(*other, kJob).waiting == 3; }));
+  proxy.cut();
+  const auto cut = BootClock::now();
+  ASSERT_TRUE(poll_until(
+      [&] { return ask(*other, request(Verb::claim, 4, kJob)).outcome == Outcome::granted; }, 60s,
+      10ms));
+  EXPECT_LE(BootClock::now() - cut, 2000ms + 2 * 1000ms + 5s);
+}
+
+TEST_F(PostgresAdvisoryCut, a_gap_that_is_shorter_than_the_ttl_costs_nothing) {
+  const auto store = store_behind_the_proxy();  // which gives up on an answer after a second
+  ASSERT_EQ(ask(*store, with_ttl(acquire(1, kJob), 60s)).outcome, Outcome::granted);
+  proxy.cut();
+  const auto cut = BootClock::now();
+  while (BootClock::now() - cut < 4s) {
+    const auto reply = ask(*store, request(Verb::renew, 1, kJob), in(300ms));
+    ASSERT_TRUE(!reply || reply->outcome == Outcome::busy) << reply->message;
+  }
+  proxy.heal();
+  EXPECT_TRUE(poll_until([&] {
+    const auto reply = ask(*store, request(Verb::renew, 1, kJob), in(2s));
+    return reply && reply->outcome == Outcome::granted;
+  }));
+}
+
+TEST_F(PostgresAdvisoryCut, a_connection_that_is_reset_is_a_lock_that_is_lost) {
+  const auto store = store_behind_the_proxy();
+  Bell bell;
+  const auto watch = store->watch("process-1", bell);
+  ASSERT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
+  proxy.reset();
+  EXPECT_TRUE(bell.rings());
+  EXPECT_EQ(ask(*store, request(Verb::renew, 1, kJob)).outcome, Outcome::lost);
+  EXPECT_TRUE(poll_until([&] {
+    const auto reply = ask(*store, acquire(2, kJob), in(5s));
+    return reply && reply->outcome == Outcome::granted;
+  })) << "and another one is another session";
+}
+
+TEST_F(PostgresAdvisoryCut, every_call_returns_by_its_deadline_whatever_the_network_does) {
+  const auto store = store_behind_the_proxy();
+  ASSERT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
+  ASSERT_EQ(ask(*store, acquire(2, kJob, 60s)).outcome, Outcome::queued);
+  proxy.cut();
+  for (const Verb verb : {Verb::acquire, Verb::claim, Verb::renew, Verb::get, Verb::break_,
+                          Verb::cancel, Verb::release}) {
+    const auto before = BootClock::now();
+    const std::uint64_t number = verb == Verb::acquire ? 3 : verb == Verb::claim ? 2 : 1;
+    (void)ask(*store, request(verb, number, kJob), in(300ms));
+    EXPECT_LE(BootClock::now() - before, 300ms + 5s) << to_string(verb);
+  }
+  const auto before = BootClock::now();
+  EXPECT_FALSE(store->find({}, in(300ms)));
+  EXPECT_LE(BootClock::now() - before, 300ms + 5s);
+}
+
+TEST_F(PostgresAdvisoryCut, a_slow_network_is_only_slow) {
+  proxy.delay(50ms);
+  const auto store = store_behind_the_proxy();
+  EXPECT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
+  EXPECT_EQ(ask(*store, request(Verb::renew, 1, kJob)).outcome, Outcome::granted);
+  EXPECT_EQ(ask(*store, request(Verb::release, 1, kJob)).outcome, Outcome::done);
+}
+
+}  // namespace
+}  // namespace baton::test
