@@ -65,7 +65,7 @@ std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
     }
     if (!record && !only_acquired[key]) return std::nullopt;
     if (!record) record = std::make_shared<Record>();
-    snapshot.documents[key] = document(key, std::move(record), snapshot.now, true);
+    snapshot.documents[key] = document(key, std::move(record), snapshot.now, false);
   }
   return snapshot;
 }
@@ -76,18 +76,23 @@ Snapshot EtcdDocuments::snapshot(const Group& group, const Found& found) {
   for (std::size_t i = 0; i < group.keys.size(); ++i) {
     const std::string& key = group.keys[i];
     auto record = record_of(layout_, session_, found[i]);
-    {
-      // The schema is the one name that everybody reads and nearly nobody writes.
-      const std::lock_guard lock(mutex_);
-      if (key == core::kSchemaKey && record->damage.empty()) {
-        guesses_[key] = record;
-      } else {
-        guesses_.erase(key);
-      }
-    }
+    remember(key, record);
     snapshot.documents[key] = document(key, std::move(record), snapshot.now, true);
   }
   return snapshot;
+}
+
+// A guess is worth making where nobody else is known to take part. The schema is the one name that
+// everybody reads and nearly nobody writes.
+void EtcdDocuments::remember(const std::string& key, std::shared_ptr<const Record> record) {
+  const bool ours = record && record->damage.empty() && record->version != 0 && all_own(*record);
+  const bool worth = ours || (record && key == core::kSchemaKey && record->damage.empty());
+  const std::lock_guard lock(mutex_);
+  if (worth && guesses_.size() < kMostGuesses) {
+    guesses_[key] = std::move(record);
+  } else {
+    guesses_.erase(key);
+  }
 }
 
 Result<Snapshot> EtcdDocuments::read(const Group& group, bool may_guess, Deadline deadline) {
@@ -166,14 +171,8 @@ void EtcdDocuments::keep(const Step& step, const Plan& plan, Revision version) {
     view_.keep(key, state, static_cast<const Record&>(*step.found.documents.at(key).provenance),
                [&, &name = key](GrantId grant) { return plan.is_own(name, grant); });
   }
-  const std::lock_guard lock(mutex_);
   for (const std::string& key : plan.keys()) {
-    auto record = version == 0 ? nullptr : plan.written(key, version);
-    if (record && all_own(*record) && guesses_.size() < kMostGuesses) {
-      guesses_[key] = std::move(record);
-    } else {
-      guesses_.erase(key);
-    }
+    remember(key, version == 0 ? nullptr : plan.written(key, version));
   }
 }
 
@@ -187,6 +186,7 @@ Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
     if (ended.empty()) return {};
     Txn txn;
     for (const auto& [key, grant, times] : ended) {
+      remember(key, nullptr);  // its marks will no longer be what they were
       txn.then.push_back({.what = Op::What::erase,
                           .key = layout_.marks(key, grant),
                           .end = layout_.marks_end(key, grant)});

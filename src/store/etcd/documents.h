@@ -46,6 +46,7 @@ class EtcdDocuments final : public Documents {
                                   core::StoreTime now, bool remember);
   [[nodiscard]] Result<Commit> write(const Step& step, const Plan& plan, Deadline deadline);
   void keep(const Step& step, const Plan& plan, Revision version);
+  void remember(const std::string& key, std::shared_ptr<const Record> record);
   void wake_here(const Step& step);
 
   Gateway& gateway_;

@@ -70,7 +70,11 @@ Result<LeaseId> Leases::get(Millis ttl, Instant until, Deadline deadline) {
 
 Result<bool> Leases::keep(LeaseId id, Instant until, Deadline deadline) {
   const auto lease = find(id);
-  if (!lease) return false;
+  if (!lease) {  // of another process, or one that has ended
+    auto answer = gateway_.keep_alive(id, deadline);
+    if (!answer) return answer.error();
+    return answer->ttl > seconds{0};
+  }
   const std::lock_guard asking(lease->mutex);
   if (lease->id != id) return false;
   auto alive = prolong(*lease, until, deadline);

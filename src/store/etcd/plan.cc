@@ -16,9 +16,7 @@ using core::Waiter;
 
 constexpr Millis kMoment{2000};
 
-// What others must be told of. Times are not: they only mean something to their owner, who keeps
-// them itself.
-NameState essence(NameState state, StoreTime now) {
+void drop_ended(NameState& state, StoreTime now) {
   std::erase_if(state.holders, [&](const Holder& holder) { return holder.expires <= now; });
   std::erase_if(state.waiters, [&](const Waiter& waiter) {
     const bool orphan =
@@ -27,6 +25,12 @@ NameState essence(NameState state, StoreTime now) {
     return waiter.stale <= now || orphan;
   });
   std::erase_if(state.tombstones, [&](const Tombstone& stone) { return stone.until <= now; });
+}
+
+// What others must be told of. Times are not: they only mean something to their owner, who keeps
+// them itself.
+NameState essence(NameState state, StoreTime now) {
+  drop_ended(state, now);
   for (Holder& holder : state.holders) holder.expires = StoreTime{0};
   for (Waiter& waiter : state.waiters) waiter.stale = StoreTime{0};
   return state;
@@ -87,8 +91,9 @@ bool Plan::is_own(const std::string& key, GrantId grant) const {
   return marks.any() ? marks.own : asking_.contains(grant);
 }
 
-Plan::Name Plan::name_of(const std::string& key, const NameState& after) const {
+Plan::Name Plan::name_of(const std::string& key, NameState after) const {
   Name name{.key = key, .before = &record(key)};
+  drop_ended(after, step_.found.now);
   name.removed = core::forgettable(after, step_.found.now);
   name.after = LocalView::to_be_written(after, *name.before,
                                         [&](GrantId grant) { return is_own(key, grant); });
@@ -156,6 +161,14 @@ Result<bool> Plan::secure_marks(const Name& name, Leases& leases, Deadline deadl
     auto lease = leases.get(kMoment, started_ + kMoment, deadline);
     if (!lease) return lease.error();
     moment_ = *lease;
+    used_.insert(*lease);
+  }
+  for (const GrantId grant : name.new_claimants) {
+    if (claimant_leases_.contains(grant)) continue;
+    const Millis ttl = claimant(name.after, grant)->ttl;
+    auto lease = leases.get(ttl, started_ + ttl, deadline);
+    if (!lease) return lease.error();
+    claimant_leases_[grant] = *lease;
     used_.insert(*lease);
   }
   for (const Holder& holder : name.after.holders) {

@@ -45,7 +45,7 @@ class Plan {
     std::set<GrantId> new_at_least;
     std::set<GrantId> new_tombstones;
   };
-  [[nodiscard]] Name name_of(const std::string& key, const core::NameState& after) const;
+  [[nodiscard]] Name name_of(const std::string& key, core::NameState after) const;
   [[nodiscard]] Result<bool> secure(const Request& request, const Reply& reply, Leases& leases,
                                     Deadline deadline);
   [[nodiscard]] Result<bool> secure_marks(const Name& name, Leases& leases, Deadline deadline);
