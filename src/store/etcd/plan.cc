@@ -102,8 +102,10 @@ Plan::Name Plan::name_of(const std::string& key, NameState after) const {
     if (holder.state != HolderState::parked && marks.alive == 0) {
       name.new_claimants.insert(holder.grant);
     }
-    if (holder.state == HolderState::held && holder.at_least_for > Millis{0} &&
-        holder.since == step_.found.now && is_own(key, holder.grant)) {
+    const bool new_hold = holder.state == HolderState::parked ? marks.at_least == 0
+                                                              : holder.state == HolderState::held &&
+                                                                    holder.since == step_.found.now;
+    if (new_hold && holder.at_least_for > Millis{0} && is_own(key, holder.grant)) {
       name.new_at_least.insert(holder.grant);
     }
   }
