@@ -157,6 +157,18 @@ bool EtcdServer::ready(std::size_t number) const {
 void EtcdServer::start(std::size_t number) {
   if (members_.at(number).process) return;
   launch(number);
+  await(number);
+}
+
+// A member alone has no quorum to be ready with.
+void EtcdServer::launch_all() {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (!members_[i].process) launch(i);
+  }
+  for (std::size_t i = 0; i < members_.size(); ++i) await(i);
+}
+
+void EtcdServer::await(std::size_t number) {
   const bool up = poll_until([&] { return ready(number) || !members_[number].process->running(); });
   if (!up || !members_[number].process->running()) {
     throw std::runtime_error("etcd does not start: " + log(number));
@@ -215,12 +227,6 @@ std::string EtcdServer::post(std::size_t member, const std::string& path,
   return exchange(members_.at(member).client_port,
                   "POST " + path + " HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) +
                       "\r\n\r\n" + body);
-}
-
-Finished EtcdServer::ctl(std::vector<std::string> arguments) const {
-  std::vector<std::string> argv{"etcdctl", "--endpoints", endpoint()};
-  argv.insert(argv.end(), arguments.begin(), arguments.end());
-  return run({.argv = std::move(argv), .env = {{"ETCDCTL_API", "3"}}});
 }
 
 }  // namespace baton::test

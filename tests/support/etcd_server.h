@@ -28,6 +28,7 @@ class EtcdServer {
   EtcdServer& operator=(const EtcdServer&) = delete;
 
   void start(std::size_t member);  // returns when it answers
+  void launch_all();               // all that are stopped; returns when they answer
   void stop(std::size_t member);   // at once, as in a crash; its data stays
   void restart(std::size_t member = 0);
   [[nodiscard]] Process& process(std::size_t member) { return *members_.at(member).process; }
@@ -44,9 +45,6 @@ class EtcdServer {
   [[nodiscard]] std::string post(std::size_t member, const std::string& path,
                                  const std::string& body) const;
 
-  // Runs etcdctl on the first member.
-  Finished ctl(std::vector<std::string> arguments) const;
-
  private:
   struct Member {
     int client_port = 0;
@@ -55,6 +53,7 @@ class EtcdServer {
     std::unique_ptr<Process> guard;
   };
   void launch(std::size_t member);
+  void await(std::size_t member);
   [[nodiscard]] bool ready(std::size_t member) const;
 
   EtcdOptions options_;

@@ -166,12 +166,17 @@ Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline
 
 // Version 0: nothing was written, or nobody knows.
 void EtcdDocuments::keep(const Step& step, const Plan& plan, Revision version) {
+  const auto keys = plan.keys();
   for (const auto& [key, state] : step.states) {
     if (!state.dirty) continue;
-    view_.keep(key, state, static_cast<const Record&>(*step.found.documents.at(key).provenance),
-               [&, &name = key](GrantId grant) { return plan.is_own(name, grant); });
+    core::NameState kept = state;
+    resolve(kept, static_cast<std::uint64_t>(version));
+    const bool written = version != 0 && std::find(keys.begin(), keys.end(), key) != keys.end();
+    view_.keep(
+        key, kept, static_cast<const Record&>(*step.found.documents.at(key).provenance),
+        [&, &name = key](GrantId grant) { return plan.is_own(name, grant); }, written);
   }
-  for (const std::string& key : plan.keys()) {
+  for (const std::string& key : keys) {
     remember(key, version == 0 ? nullptr : plan.written(key, version));
   }
 }

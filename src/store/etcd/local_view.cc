@@ -19,7 +19,7 @@ constexpr std::size_t kMostSightings = 10'000;  // names
 
 StoreTime LocalView::first_seen(const Sightings& before, Sightings& now_seen, const Holder& holder,
                                 StoreTime now) const {
-  const std::pair place{holder.grant, holder.state};
+  const std::pair place{holder.grant, holder.token};
   const auto it = before.find(place);
   return now_seen.emplace(place, it == before.end() ? now : it->second).first->second;
 }
@@ -126,16 +126,16 @@ NameState LocalView::to_be_written(NameState state, const Record& before, const 
 }
 
 void LocalView::keep(const std::string& key, const NameState& state, const Record& before,
-                     const IsOwn& is_own) {
+                     const IsOwn& is_own, bool written) {
   std::map<GrantId, OwnGrants::Times> times;
   for (const auto& [grant, marks] : before.marks) {
-    if (is_own(grant)) times[grant];
+    if (written && is_own(grant)) times[grant];
   }
   for (const Holder& holder : state.holders) {
     if (is_own(holder.grant)) times[holder.grant].holds_until = holder.expires;
     if (holder.state == HolderState::handed) {
       const std::lock_guard lock(mutex_);
-      sightings_[key].try_emplace({holder.grant, holder.state}, holder.since);
+      sightings_[key].try_emplace({holder.grant, holder.token}, holder.since);
     }
   }
   for (const Waiter& waiter : state.waiters) {

@@ -30,12 +30,15 @@ class LocalView {
   [[nodiscard]] static core::NameState to_be_written(core::NameState state, const Record& before,
                                                      const IsOwn& is_own);
 
-  // After a step came true: our own claimants' times, and when a waiter was handed the lock.
+  // After a step came true: our own claimants' times, and when a waiter was handed the lock. Who is
+  // no longer there is forgotten only if the document was `written` so: else it has just ended, and
+  // its time must not be lost before its marks are removed.
   void keep(const std::string& key, const core::NameState& state, const Record& before,
-            const IsOwn& is_own);
+            const IsOwn& is_own, bool written);
 
  private:
-  using Sightings = std::map<std::pair<GrantId, core::HolderState>, core::StoreTime>;
+  // A grant that lets its hand-off pass may be handed the lock again, under another token.
+  using Sightings = std::map<std::pair<GrantId, Token>, core::StoreTime>;
   core::StoreTime first_seen(const Sightings& before, Sightings& now_seen,
                              const core::Holder& holder, core::StoreTime now) const;
   void localise(const std::string& key, const Marks& marks, core::Holder& holder,

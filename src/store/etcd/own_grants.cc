@@ -24,8 +24,9 @@ void OwnGrants::set(const std::string& key, GrantId grant, const Times& times) {
     grants_.erase({key, grant});
     return;
   }
-  const auto [it, is_new] = grants_.insert_or_assign({key, grant}, times);
-  if (is_new) due_.emplace(times.end(), key, grant);
+  const auto [it, is_new] = grants_.try_emplace({key, grant}, times);
+  if (is_new || times.end() < it->second.end()) due_.emplace(times.end(), key, grant);
+  it->second = times;
 }
 
 std::vector<OwnGrants::Ended> OwnGrants::take_ended(core::StoreTime now, std::size_t most) {

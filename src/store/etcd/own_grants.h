@@ -59,7 +59,7 @@ class OwnGrants {
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, GrantId>, Times> grants_;
   std::map<std::string, int> in_use_;
-  // At most one entry a grant; it may be early, and is then put back.
+  // An entry may be early, and is then put back; or for nothing.
   std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
 };
 
