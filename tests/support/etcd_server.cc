@@ -69,6 +69,7 @@ EtcdServer::EtcdServer(EtcdOptions options)
     for (Member& member : members_) {
       member.client_port = free_port();
       member.peer_port = free_port();
+      member.health_port = free_port();
     }
     for (std::size_t i = 0; i < members_.size(); ++i) launch(i);
     const bool up = poll_until([&] {
@@ -130,10 +131,14 @@ void EtcdServer::launch(std::size_t number) {
                                 cluster,
                                 "--initial-cluster-token",
                                 dir_->path().filename(),
+                                "--listen-metrics-urls",
+                                "http://127.0.0.1:" + std::to_string(member.health_port),
                                 "--heartbeat-interval",
                                 "50",
                                 "--election-timeout",
                                 "500",
+                                "--logger",
+                                "zap",
                                 "--log-level",
                                 "warn"};
   argv.insert(argv.end(), options_.arguments.begin(), options_.arguments.end());
@@ -145,13 +150,10 @@ void EtcdServer::launch(std::size_t number) {
                std::to_string(member.process->pid()), data}});
 }
 
+// On a port of its own, which speaks plain HTTP also where clients must use TLS.
 bool EtcdServer::ready(std::size_t number) const {
-  const int port = members_.at(number).client_port;
-  if (options_.scheme == "https") {
-    // Listens only when it has joined; a plain request is answered by the TLS layer.
-    return !exchange(port, "GET /health HTTP/1.0\r\n\r\n").empty();
-  }
-  return exchange(port, "GET /health HTTP/1.0\r\n\r\n").find("\"true\"") != std::string::npos;
+  return exchange(members_.at(number).health_port, "GET /health HTTP/1.0\r\n\r\n")
+             .find("\"true\"") != std::string::npos;
 }
 
 void EtcdServer::start(std::size_t number) {

@@ -49,6 +49,7 @@ class EtcdServer {
   struct Member {
     int client_port = 0;
     int peer_port = 0;
+    int health_port = 0;
     std::unique_ptr<Process> process;
     std::unique_ptr<Process> guard;
   };
