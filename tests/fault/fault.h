@@ -2,7 +2,7 @@
 
 // Real processes on a real store, killed, paused and cut off. Every run leaves a history that
 // history.h judges. The store is named by $BATON_FAULT_STORE: sqlite, postgres,
-// postgres_advisory or redis.
+// postgres_advisory, redis or etcd.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -18,6 +18,7 @@
 #include "baton/locks.h"
 #include "baton/store_admin.h"
 #include "history.h"
+#include "support/etcd_server.h"
 #include "support/postgres_server.h"
 #include "support/process.h"
 #include "support/redis_server.h"
@@ -34,6 +35,7 @@ class Fault : public ::testing::Test {
   TempDir dir{"fault"};
   std::unique_ptr<PostgresServer> server;
   std::unique_ptr<RedisServer> redis;
+  std::unique_ptr<EtcdServer> etcd;
   std::string url;
   int started = 0;
 
@@ -56,6 +58,9 @@ class Fault : public ::testing::Test {
       url = "postgres-advisory" + server->url().substr(server->url().find(':')) +
             "?baton_max_waiters=100";
       open_admin(url, BootClock::now() + 30s).value()->migrate(BootClock::now() + 30s).value();
+    } else if (store == "etcd"s) {
+      etcd = std::make_unique<EtcdServer>(EtcdOptions{.members = members()});
+      url = etcd->url();
     } else {
       url = "sqlite:" + (dir / "locks.db").string();
     }
@@ -69,6 +74,9 @@ class Fault : public ::testing::Test {
     install_fence(data).value();
     sqlite3_close(data);
   }
+
+  // How large the etcd cluster is.
+  [[nodiscard]] virtual std::size_t members() const { return 1; }
 
   std::unique_ptr<Process> contender(Millis ttl, Millis hold, int rounds) {
     const std::string owner = "contender-" + std::to_string(++started);

@@ -1,0 +1,256 @@
+#include "store/etcd/documents.h"
+
+#include <algorithm>
+
+#include "core/apply.h"
+
+namespace baton::store::etcd {
+namespace {
+
+using core::StoreTime;
+
+constexpr std::size_t kMostGuesses = 20'000;
+constexpr std::size_t kPage = 512;  // keys
+constexpr Millis kWakeLease{10'000};
+
+bool may_be_guessed(Verb verb) {
+  return verb != Verb::renew && verb != Verb::get && verb != Verb::break_;
+}
+
+bool all_own(const Record& record) {
+  const auto own = [&](const auto& who) { return record.marks_of(who.grant).own; };
+  return std::all_of(record.state.holders.begin(), record.state.holders.end(), own) &&
+         std::all_of(record.state.waiters.begin(), record.state.waiters.end(), own) &&
+         std::all_of(record.state.tombstones.begin(), record.state.tombstones.end(), own);
+}
+
+}  // namespace
+
+EtcdDocuments::EtcdDocuments(Gateway& gateway, Leases& leases, Layout layout, Options options)
+    : gateway_(gateway),
+      leases_(leases),
+      layout_(std::move(layout)),
+      options_(std::move(options)),
+      session_(to_string(new_grant_id())) {}
+
+Document EtcdDocuments::document(const std::string& key, std::shared_ptr<const Record> record,
+                                 StoreTime now, bool remember) {
+  Document document;
+  document.state = view_.localised(key, *record, now, remember);
+  document.version = static_cast<std::uint64_t>(record->version);
+  document.damage = record->damage;
+  document.provenance = std::move(record);
+  return document;
+}
+
+// What this process wrote last, or nothing at all where only new holds are asked for.
+std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
+  Snapshot snapshot;
+  snapshot.guessed = true;
+  snapshot.now = options_.now();
+  std::map<std::string, bool> only_acquired;
+  for (const Request* request : group.requests) {
+    if (!may_be_guessed(request->verb)) return std::nullopt;
+    for (const Ask& ask : request->asks) {
+      auto& only = only_acquired.try_emplace(ask.key, true).first->second;
+      only = only && request->verb == Verb::acquire;
+    }
+  }
+  only_acquired.try_emplace(std::string(core::kSchemaKey), true);
+  for (const std::string& key : group.keys) {
+    std::shared_ptr<const Record> record;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto it = guesses_.find(key); it != guesses_.end()) record = it->second;
+    }
+    if (!record && !only_acquired[key]) return std::nullopt;
+    if (!record) record = std::make_shared<Record>();
+    snapshot.documents[key] = document(key, std::move(record), snapshot.now, false);
+  }
+  return snapshot;
+}
+
+Snapshot EtcdDocuments::snapshot(const Group& group, const Found& found) {
+  Snapshot snapshot;
+  snapshot.now = options_.now();
+  for (std::size_t i = 0; i < group.keys.size(); ++i) {
+    const std::string& key = group.keys[i];
+    auto record = record_of(layout_, session_, found[i]);
+    remember(key, record);
+    snapshot.documents[key] = document(key, std::move(record), snapshot.now, true);
+  }
+  return snapshot;
+}
+
+// A guess is worth making where nobody else is known to take part. The schema is the one name that
+// everybody reads and nearly nobody writes.
+void EtcdDocuments::remember(const std::string& key, std::shared_ptr<const Record> record) {
+  const bool ours = record && record->damage.empty() && record->version != 0 && all_own(*record);
+  const bool worth = ours || (record && key == core::kSchemaKey && record->damage.empty());
+  const std::lock_guard lock(mutex_);
+  if (worth && guesses_.size() < kMostGuesses) {
+    guesses_[key] = std::move(record);
+  } else {
+    guesses_.erase(key);
+  }
+}
+
+Result<Snapshot> EtcdDocuments::read(const Group& group, bool may_guess, Deadline deadline) {
+  if (may_guess) {
+    if (auto guessed = guess(group)) return std::move(*guessed);
+  }
+  Txn look;
+  for (const std::string& key : group.keys) {
+    look.then.push_back(
+        {.what = Op::What::range, .key = layout_.document(key), .end = layout_.document_end(key)});
+  }
+  auto answer = gateway_.txn(look, deadline);
+  if (!answer) return answer.error();
+  if (answer->ranges.size() != group.keys.size()) {
+    return Error{.code = Code::unavailable, .message = "etcd: an answer that is not etcd's"};
+  }
+  return snapshot(group, answer->ranges);
+}
+
+Result<Commit> EtcdDocuments::commit(const Step& step, Deadline deadline) {
+  Plan plan(step, layout_, session_);
+  if (!plan.writes() && step.found.guessed) return Commit{.end = Commit::End::unproven};
+  if (!plan.fits()) return Commit{.end = Commit::End::too_large};
+  auto secured = plan.secure_leases(leases_, deadline);
+  if (!secured) return secured.error();
+  if (!*secured) return Commit{.end = Commit::End::conflict};
+  if (plan.writes()) return write(step, plan, deadline);
+  keep(step, plan, 0);
+  wake_here(step);
+  return Commit{};
+}
+
+Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline deadline) {
+  std::map<std::string, std::string> wakes;
+  if (options_.send_wakeups) {
+    for (const core::Wake& wake : step.wakes) {
+      if (!subscribers_->has(wake.channel)) wakes[wake.channel] += to_string(wake.grant);
+    }
+  }
+  LeaseId wake_lease = wakes.empty() ? 0 : leases_.any();
+  if (!wakes.empty() && wake_lease == 0) {
+    const auto lease = leases_.get(kWakeLease, BootClock::now() + kWakeLease, deadline);
+    if (!lease) return lease.error();
+    wake_lease = *lease;
+  }
+  auto answer = gateway_.txn(plan.txn(wakes, wake_lease), deadline);
+  if (!answer) {
+    // If it was written, it must end all the same.
+    if (answer.error().in_doubt) keep(step, plan, 0);
+    return answer.error();
+  }
+  if (answer->refused == TxnAnswer::Refused::too_large) {
+    return Commit{.end = Commit::End::too_large};
+  }
+  if (answer->refused == TxnAnswer::Refused::lease_not_found) {
+    for (const LeaseId lease : plan.leases()) leases_.forget(lease);
+    leases_.forget(wake_lease);
+    return Commit{.end = Commit::End::conflict};
+  }
+  if (!answer->succeeded) {
+    Commit conflict{.end = Commit::End::conflict};
+    if (answer->ranges.size() == step.group.keys.size()) {
+      conflict.found = snapshot(step.group, answer->ranges);
+    }
+    return conflict;
+  }
+  keep(step, plan, answer->revision);
+  wake_here(step);
+  return Commit{.version = static_cast<std::uint64_t>(answer->revision)};
+}
+
+// Version 0: nothing was written, or nobody knows.
+void EtcdDocuments::keep(const Step& step, const Plan& plan, Revision version) {
+  const auto keys = plan.keys();
+  for (const auto& [key, state] : step.states) {
+    if (!state.dirty) continue;
+    core::NameState kept = state;
+    resolve(kept, static_cast<std::uint64_t>(version));
+    const bool written = version != 0 && std::find(keys.begin(), keys.end(), key) != keys.end();
+    view_.keep(
+        key, kept, static_cast<const Record&>(*step.found.documents.at(key).provenance),
+        [&, &name = key](GrantId grant) { return plan.is_own(name, grant); }, written);
+  }
+  for (const std::string& key : keys) {
+    remember(key, version == 0 ? nullptr : plan.written(key, version));
+  }
+}
+
+void EtcdDocuments::wake_here(const Step& step) {
+  for (const core::Wake& wake : step.wakes) subscribers_->wake(wake.channel, {&wake.grant, 1});
+}
+
+Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
+  while (true) {
+    const auto ended = own_.take_ended(options_.now(), kMostOps);
+    if (ended.empty()) return {};
+    Txn txn;
+    for (const auto& [key, grant, times] : ended) {
+      remember(key, nullptr);  // its marks will no longer be what they were
+      txn.then.push_back({.what = Op::What::erase,
+                          .key = layout_.marks(key, grant),
+                          .end = layout_.marks_end(key, grant)});
+    }
+    auto answer = gateway_.txn(txn, deadline);
+    if (!answer) {
+      for (const auto& [key, grant, times] : ended) own_.set(key, grant, times);
+      Error error = answer.error();
+      error.in_doubt = false;  // nothing that was asked for
+      return error;
+    }
+  }
+}
+
+Result<Page<LockInfo>> EtcdDocuments::find(const Query& query, Deadline deadline) {
+  Page<LockInfo> page;
+  const std::string prefix = layout_.names() + core::key_prefix(query);
+  const std::string end = after_prefix(prefix);
+  const std::size_t limit = std::max<std::size_t>(query.limit, 1);
+  std::string from =
+      query.after.empty() ? prefix : std::max(prefix, layout_.document_end(query.after));
+  const StoreTime now = options_.now();
+
+  // False when the page is full.
+  const auto show = [&](const std::string& key, const std::vector<KeyValue>& found) {
+    auto record = record_of(layout_, session_, found);
+    if (record->version == 0 || !record->damage.empty()) return true;
+    LockInfo info = core::describe(key, document(key, std::move(record), now, false).state, now,
+                                   ~std::size_t{0});
+    if (!core::matches(query, info)) return true;
+    if (page.items.size() == limit) {
+      page.next = page.items.back().key;
+      return false;
+    }
+    if (info.waiters.size() > query.max_waiters) info.waiters.resize(query.max_waiters);
+    page.items.push_back(std::move(info));
+    return true;
+  };
+
+  std::string key;
+  std::vector<KeyValue> of_key;
+  while (true) {
+    auto answer = gateway_.range(from, end, kPage, deadline);
+    if (!answer) return answer.error();
+    for (KeyValue& item : answer->found) {
+      const auto place = layout_.place_of(item.key);
+      from = item.key + '\0';
+      if (!place) continue;
+      if (place->key != key) {
+        if (!of_key.empty() && !show(key, of_key)) return page;
+        of_key.clear();
+        key = place->key;
+      }
+      of_key.push_back(std::move(item));
+    }
+    if (!answer->more || answer->found.empty()) break;
+  }
+  if (!of_key.empty()) show(key, of_key);
+  return page;
+}
+
+}  // namespace baton::store::etcd

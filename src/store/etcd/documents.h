@@ -1,0 +1,64 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "store/common/document_loop.h"
+#include "store/common/subscribers.h"
+#include "store/etcd/gateway.h"
+#include "store/etcd/leases.h"
+#include "store/etcd/local_view.h"
+#include "store/etcd/plan.h"
+
+namespace baton::store::etcd {
+
+// Lock documents in etcd. A name that this process wrote last, or that it knows nothing of, is
+// first guessed: then one transaction both proves the guess and makes the change, or else reads
+// what is there instead.
+class EtcdDocuments final : public Documents {
+ public:
+  struct Options {
+    std::function<core::StoreTime()> now;
+    bool send_wakeups = true;
+  };
+  EtcdDocuments(Gateway& gateway, Leases& leases, Layout layout, Options options);
+
+  Result<Snapshot> read(const Group& group, bool may_guess, Deadline deadline) override;
+  Result<Commit> commit(const Step& step, Deadline deadline) override;
+
+  [[nodiscard]] Result<Page<LockInfo>> find(const Query& query, Deadline deadline);
+
+  // Removes the marks of our own claimants that have ended: a shared lease would keep them.
+  [[nodiscard]] Result<void> drop_ended(Deadline deadline);
+
+  [[nodiscard]] OwnGrants& own() { return own_; }
+  [[nodiscard]] const std::shared_ptr<Subscribers>& subscribers() const { return subscribers_; }
+
+ private:
+  using Found = std::vector<std::vector<KeyValue>>;  // one a key
+  [[nodiscard]] std::optional<Snapshot> guess(const Group& group);
+  [[nodiscard]] Snapshot snapshot(const Group& group, const Found& found);
+  [[nodiscard]] Document document(const std::string& key, std::shared_ptr<const Record> record,
+                                  core::StoreTime now, bool remember);
+  [[nodiscard]] Result<Commit> write(const Step& step, const Plan& plan, Deadline deadline);
+  void keep(const Step& step, const Plan& plan, Revision version);
+  void remember(const std::string& key, std::shared_ptr<const Record> record);
+  void wake_here(const Step& step);
+
+  Gateway& gateway_;
+  Leases& leases_;
+  const Layout layout_;
+  const Options options_;
+  const std::string session_;
+  OwnGrants own_;
+  LocalView view_{own_};
+  std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Record>> guesses_;
+};
+
+}  // namespace baton::store::etcd

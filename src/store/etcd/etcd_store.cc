@@ -1,0 +1,109 @@
+#include "store/etcd/etcd_store.h"
+
+#include <algorithm>
+
+#include "store/common/document_loop.h"
+#include "store/etcd/documents.h"
+#include "store/etcd/watcher.h"
+
+namespace baton::store {
+namespace {
+
+using namespace etcd;
+using core::StoreTime;
+
+// A transaction has at most 128 operations, and a new hold needs two: its document and its mark.
+constexpr std::size_t kNamesPerWrite = 62;
+constexpr Millis kGoodbye{500};
+
+StoreTime boot_time() { return std::chrono::floor<StoreTime>(BootClock::now().time_since_epoch()); }
+
+class EtcdStore final : public LockStore {
+ public:
+  EtcdStore(Settings settings, EtcdOptions options)
+      : apply_limit_(settings.apply_limit),
+        layout_(settings.prefix),
+        revoke_at_end_(options.revoke_at_end),
+        gateway_(std::move(settings)),
+        leases_(gateway_, options.least_lease),
+        documents_(gateway_, leases_, layout_,
+                   {.now = options.now ? std::move(options.now) : boot_time}) {}
+
+  // Leases that nothing hangs on any more need not wait for their end.
+  ~EtcdStore() override {
+    if (!revoke_at_end_ && !documents_.own().empty()) return;
+    const Deadline deadline = BootClock::now() + kGoodbye;
+    for (const LeaseId lease : leases_.all()) {
+      [[maybe_unused]] const auto ended = gateway_.revoke_lease(lease, deadline);
+    }
+  }
+  EtcdStore(const EtcdStore&) = delete;
+  EtcdStore& operator=(const EtcdStore&) = delete;
+
+  [[nodiscard]] Result<void> open(Deadline deadline) {
+    const auto answer = gateway_.range(layout_.document("."), "", 1, deadline);
+    return answer ? Result<void>() : answer.error();
+  }
+
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    deadline = bounded(deadline);
+    if (auto dropped = documents_.drop_ended(deadline); !dropped) return dropped.error();
+    std::vector<std::string> keys;
+    for (const Request& request : batch) {
+      for (const Ask& ask : request.asks) keys.push_back(ask.key);
+    }
+    const OwnGrants::Use use(documents_.own(), keys);
+    return loop_.apply(batch, deadline);
+  }
+
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    return documents_.find(query, bounded(deadline));
+  }
+
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return watcher_.watch(channel, sink);
+  }
+
+  [[nodiscard]] Capabilities capabilities() const override {
+    Capabilities can;
+    can.min_ttl = Millis(1000);
+    can.apply_limit = apply_limit_;
+    can.parallel = 2;
+    can.clock = "etcd's leases; this process's own grants also by CLOCK_BOOTTIME";
+    return can;
+  }
+
+ private:
+  [[nodiscard]] Deadline bounded(Deadline deadline) const {
+    return std::min(deadline, BootClock::now() + BootClock::duration(apply_limit_));
+  }
+
+  const Millis apply_limit_;
+  const Layout layout_;
+  const bool revoke_at_end_;
+  Gateway gateway_;
+  Leases leases_;
+  EtcdDocuments documents_;
+  DocumentLoop loop_{documents_, {.max_set = kMaxSet, .names_per_write = kNamesPerWrite}};
+  Watcher watcher_{gateway_, layout_, documents_.subscribers()};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LockStore>> open_etcd_store(EtcdOptions options, Deadline deadline) {
+  auto settings = parse_settings(options.url);
+  if (!settings) return settings.error();
+  auto store = std::make_unique<EtcdStore>(std::move(*settings), std::move(options));
+  if (auto opened = store->open(deadline); !opened) return opened.error();
+  return std::unique_ptr<LockStore>(std::move(store));
+}
+
+}  // namespace baton::store
+
+namespace baton {
+
+Result<std::unique_ptr<LockStore>> open_etcd_store(std::string_view url, Deadline deadline) {
+  return store::open_etcd_store(store::EtcdOptions{.url = std::string(url)}, deadline);
+}
+
+}  // namespace baton

@@ -1,0 +1,293 @@
+#include "store/etcd/gateway.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include "store/etcd/wire.h"
+
+namespace baton::store::etcd {
+namespace {
+
+// gRPC's own numbers.
+enum Status {
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kUnavailable = 14,
+  kUnauthenticated = 16,
+};
+
+constexpr Millis kTokenLimit{5000};
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+// etcd's texts name keys and leases, never a password; only their length is unbounded.
+std::string shortened(const std::string& text) {
+  std::string out = text.substr(0, 200);
+  std::replace_if(
+      out.begin(), out.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
+  return out;
+}
+
+bool must_log_in(const wire::Problem& problem) {
+  return problem.code == kUnauthenticated || has(problem.message, "invalid auth token") ||
+         has(problem.message, "user name is empty");
+}
+
+// Sent to a member that cannot serve right now: another one may, or this one in a moment.
+bool is_passing(const wire::Problem& problem, int status) {
+  return problem.code == kUnavailable || problem.code == kDeadlineExceeded || problem.code == 0 ||
+         status == 502 || status == 503 || status == 504 || has(problem.message, "no leader") ||
+         has(problem.message, "leader changed") || has(problem.message, "timed out");
+}
+
+bool certainly_refused(const wire::Problem& problem) {
+  return has(problem.message, "too many requests") || must_log_in(problem);
+}
+
+Error error_of(const wire::Problem& problem, int status, bool writes) {
+  Error error{.code = Code::unavailable, .message = "etcd: " + shortened(problem.message)};
+  if (problem.code == kPermissionDenied) {
+    error.code = Code::unauthorized;
+    error.message += ": the user needs the role to read and write below the prefix";
+  } else if (must_log_in(problem) || has(problem.message, "authentication failed") ||
+             has(problem.message, "authentication is not enabled")) {
+    error.code = Code::unauthorized;
+  } else if (has(problem.message, "space exceeded")) {
+    error.code = Code::bad_store;
+    error.message += ": compact, defragment and disarm the alarm, or raise the quota";
+  } else if (certainly_refused(problem)) {
+    error.retryable = true;
+  } else if (is_passing(problem, status)) {
+    error.retryable = true;
+    error.in_doubt = writes;
+  } else {
+    error.code = Code::bad_store;
+  }
+  return error;
+}
+
+Error not_etcd(bool writes) {
+  return {.code = Code::unavailable,
+          .message = "etcd: an answer that is not etcd's",
+          .in_doubt = writes};
+}
+
+}  // namespace
+
+struct Gateway::Said {
+  wire::Problem problem;
+};
+
+Gateway::Gateway(Settings settings)
+    : settings_(std::move(settings)), http_({.tls = settings_.tls}) {}
+
+void Gateway::leave(std::size_t endpoint) {
+  std::size_t expected = endpoint;
+  current_.compare_exchange_strong(expected, (endpoint + 1) % settings_.endpoints.size());
+}
+
+Result<std::string> Gateway::token(const std::string& endpoint, Deadline deadline) {
+  if (settings_.user.empty()) return std::string();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!token_.empty()) return token_;
+  }
+  const auto answer = http_.send({.method = "POST",
+                                  .url = endpoint + "/v3/auth/authenticate",
+                                  .headers = {{"Content-Type", "application/json"}},
+                                  .body = wire::authenticate(settings_.user, settings_.password)},
+                                 std::min(deadline, BootClock::now() + kTokenLimit));
+  if (!answer) {
+    Error error = answer.error();
+    error.in_doubt = false;  // logging in changes nothing
+    return error;
+  }
+  if (!answer->ok()) return error_of(wire::problem(answer->body), answer->status, false);
+  auto token = wire::token_answer(answer->body);
+  if (!token) return not_etcd(false);
+  const std::lock_guard lock(mutex_);
+  token_ = *token;
+  return std::move(*token);
+}
+
+void Gateway::forget_token(const std::string& used) {
+  const std::lock_guard lock(mutex_);
+  if (token_ == used) token_.clear();
+}
+
+Result<net::HttpRequest> Gateway::request_to(const std::string& endpoint, const std::string& path,
+                                             const std::string& body, Deadline deadline) {
+  auto key = token(endpoint, deadline);
+  if (!key) return key.error();
+  net::HttpRequest request{.method = "POST",
+                           .url = endpoint + path,
+                           .headers = {{"Content-Type", "application/json"}},
+                           .body = body};
+  if (!key->empty()) request.headers.emplace_back("Authorization", *key);
+  return request;
+}
+
+// What certainly did not happen is tried on the next endpoint, and so is what only reads.
+Result<std::string> Gateway::call(const std::string& path, const std::string& body, Kind kind,
+                                  Deadline deadline, Said* said) {
+  const bool writes = kind == Kind::writes;
+  const std::size_t count = settings_.endpoints.size();
+  Error last{.code = Code::unavailable, .message = "etcd: no answer", .retryable = true};
+  bool logged_in_again = false;
+  for (std::size_t attempt = 0; attempt < count; ++attempt) {
+    const std::size_t endpoint = current_.load() % count;
+    // A member that hangs must leave time for another one.
+    const auto left = deadline - BootClock::now();
+    const Deadline limit = writes || attempt + 1 == count ? deadline : deadline - left / 2;
+    auto request = request_to(settings_.endpoints[endpoint], path, body, limit);
+    if (!request) {
+      last = request.error();
+      if (!last.retryable) return last;
+      leave(endpoint);
+      continue;
+    }
+    auto answer = http_.send(*request, limit);
+    if (!answer) {
+      last = answer.error();
+      leave(endpoint);
+      if (writes && last.in_doubt) return last;
+      last.in_doubt = false;
+      continue;
+    }
+    if (answer->ok()) return std::move(answer->body);
+    const wire::Problem problem = wire::problem(answer->body);
+    if (must_log_in(problem) && !settings_.user.empty() && !logged_in_again) {
+      forget_token(request->headers.back().second);
+      logged_in_again = true;
+      --attempt;
+      continue;
+    }
+    if (said != nullptr) said->problem = problem;
+    last = error_of(problem, answer->status, writes);
+    if (!last.retryable) return last;
+    leave(endpoint);
+    if (last.in_doubt) return last;
+  }
+  return last;
+}
+
+Result<TxnAnswer> Gateway::txn(const Txn& txn, Deadline deadline) {
+  const bool writes = std::any_of(txn.then.begin(), txn.then.end(),
+                                  [](const Op& op) { return op.what != Op::What::range; });
+  Said said;
+  auto answer =
+      call("/v3/kv/txn", wire::txn(txn), writes ? Kind::writes : Kind::reads, deadline, &said);
+  if (!answer) {
+    const auto refused = [&](TxnAnswer::Refused why) {
+      TxnAnswer nothing;
+      nothing.refused = why;
+      return nothing;
+    };
+    if (has(said.problem.message, "requested lease not found")) {
+      return refused(TxnAnswer::Refused::lease_not_found);
+    }
+    if (has(said.problem.message, "too large") ||
+        has(said.problem.message, "too many operations") ||
+        has(said.problem.message, "larger than max")) {
+      return refused(TxnAnswer::Refused::too_large);
+    }
+    return answer.error();
+  }
+  auto read = wire::txn_answer(*answer);
+  if (!read) return not_etcd(writes);
+  return std::move(*read);
+}
+
+Result<Gateway::RangeAnswer> Gateway::range(const std::string& key, const std::string& end,
+                                            std::size_t limit, Deadline deadline) {
+  auto answer = call("/v3/kv/range", wire::range(key, end, limit), Kind::reads, deadline);
+  if (!answer) return answer.error();
+  auto read = wire::range_answer(*answer);
+  if (!read) return not_etcd(false);
+  return std::move(*read);
+}
+
+// A lease that nobody knows of ends by itself: asking again harms nobody.
+Result<Gateway::Lease> Gateway::grant_lease(std::chrono::seconds ttl, Deadline deadline) {
+  auto answer = call("/v3/lease/grant", wire::lease_grant(ttl), Kind::reads, deadline);
+  if (!answer) return answer.error();
+  const auto lease = wire::lease_answer(*answer);
+  if (!lease || lease->id == 0 || lease->ttl <= std::chrono::seconds{0}) return not_etcd(false);
+  return *lease;
+}
+
+Result<Gateway::Lease> Gateway::keep_alive(LeaseId id, Deadline deadline) {
+  Said said;
+  auto answer = call("/v3/lease/keepalive", wire::lease(id), Kind::reads, deadline, &said);
+  if (!answer) {
+    if (said.problem.code == kNotFound) return Lease{id, std::chrono::seconds{0}};
+    return answer.error();
+  }
+  const auto lease = wire::lease_answer(*answer);
+  if (!lease || lease->id != id) return not_etcd(false);
+  return *lease;
+}
+
+Result<void> Gateway::revoke_lease(LeaseId id, Deadline deadline) {
+  auto answer = call("/v3/lease/revoke", wire::lease(id), Kind::reads, deadline);
+  if (!answer) return answer.error();
+  return {};
+}
+
+Result<void> Gateway::watch(const std::vector<std::string>& keys,
+                            const std::function<void()>& on_ready, const OnPut& on_put,
+                            std::stop_token stop) {
+  const std::size_t endpoint = current_.load() % settings_.endpoints.size();
+  auto request = request_to(settings_.endpoints[endpoint], "/v3/watch", wire::watch(keys),
+                            BootClock::now() + settings_.apply_limit);
+  if (!request) {
+    leave(endpoint);
+    return request.error();
+  }
+  std::size_t created = 0;
+  std::string ended;
+  const auto on_line = [&](std::string_view line) {
+    if (line.empty()) return true;
+    const auto event = wire::watch_event(line);
+    if (!event) return ended = "an answer that is not etcd's", false;
+    if (!event->ended.empty()) return ended = event->ended, false;
+    if (event->created && ++created == keys.size()) on_ready();
+    for (const KeyValue& put : event->puts) on_put(put);
+    return true;
+  };
+  auto answer = http_.stream(*request, on_line, std::move(stop));
+  if (!answer) {
+    leave(endpoint);
+    return answer.error();
+  }
+  if (answer->ok() && ended.empty()) return {};
+  if (!answer->ok()) {
+    const wire::Problem problem = wire::problem(answer->body);
+    if (must_log_in(problem) && !settings_.user.empty()) {
+      forget_token(request->headers.back().second);
+    }
+    ended = problem.message;
+  }
+  return Error{
+      .code = Code::unavailable, .message = "etcd: " + shortened(ended), .retryable = true};
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> Gateway::describe(Deadline deadline) {
+  auto status = call("/v3/maintenance/status", "{}", Kind::reads, deadline);
+  if (!status) return status.error();
+  auto members = call("/v3/cluster/member/list", "{}", Kind::reads, deadline);
+  if (!members) return members.error();
+  return std::vector<std::pair<std::string, std::string>>{
+      {"server", "etcd " + wire::field(*status, "version")},
+      {"members", std::to_string(wire::member_count(*members))},
+      {"database bytes", wire::field(*status, "dbSize")}};
+}
+
+}  // namespace baton::store::etcd

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <queue>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/lock_table.h"
+
+namespace baton::store::etcd {
+
+// When this process's own claimants end, exactly, by its own clock. Renewing only changes this and
+// the lease; the documents keep the times of when they were last written.
+class OwnGrants {
+ public:
+  struct Times {
+    std::optional<core::StoreTime> holds_until;
+    std::optional<core::StoreTime> waits_until;
+    std::optional<core::StoreTime> converts_until;
+    std::optional<core::StoreTime> entombed_until;
+
+    [[nodiscard]] core::StoreTime end() const;
+  };
+
+  [[nodiscard]] std::optional<Times> find(const std::string& key, GrantId grant) const;
+
+  // Replaces what is known of a grant; without any time it is forgotten.
+  void set(const std::string& key, GrantId grant, const Times& times);
+
+  struct Ended {
+    std::string key;
+    GrantId grant;
+    Times times;
+  };
+  // Takes out some that have ended; none of a name that is in use.
+  [[nodiscard]] std::vector<Ended> take_ended(core::StoreTime now, std::size_t most);
+
+  [[nodiscard]] bool empty() const;
+
+  // Names in use by a request on its way, until it is destroyed.
+  class Use {
+   public:
+    Use(OwnGrants& grants, const std::vector<std::string>& keys);
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    OwnGrants& grants_;
+    const std::vector<std::string>& keys_;
+  };
+
+ private:
+  using Due = std::tuple<core::StoreTime, std::string, GrantId>;
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, GrantId>, Times> grants_;
+  std::map<std::string, int> in_use_;
+  // An entry may be early, and is then put back; or for nothing.
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> due_;
+};
+
+}  // namespace baton::store::etcd

@@ -1,0 +1,58 @@
+#include "store/etcd/record.h"
+
+#include <algorithm>
+
+#include "core/document.h"
+
+namespace baton::store::etcd {
+namespace {
+
+void read_document(Record& record, const KeyValue& item) {
+  record.version = item.changed;
+  auto state = core::from_document(item.value);
+  if (!state) {
+    record.damage = state.error().message;
+    return;
+  }
+  record.state = std::move(*state);
+  resolve(record.state, static_cast<std::uint64_t>(record.version));
+}
+
+void read_mark(Marks& marks, const Layout::Place& place, const KeyValue& item,
+               const std::string& session) {
+  marks.own = marks.own || item.value == session;
+  switch (place.mark) {
+    case Mark::alive:
+      marks.alive = item.created;
+      marks.lease = item.lease;
+      break;
+    case Mark::at_least: marks.at_least = item.created; break;
+    case Mark::tombstone: marks.tombstone = item.created; break;
+  }
+}
+
+}  // namespace
+
+bool Record::mentions(GrantId grant) const {
+  const auto same = [&](const auto& who) { return who.grant == grant; };
+  return std::any_of(state.holders.begin(), state.holders.end(), same) ||
+         std::any_of(state.waiters.begin(), state.waiters.end(), same) ||
+         std::any_of(state.tombstones.begin(), state.tombstones.end(), same);
+}
+
+std::shared_ptr<const Record> record_of(const Layout& layout, const std::string& session,
+                                        const std::vector<KeyValue>& found) {
+  auto record = std::make_shared<Record>();
+  for (const KeyValue& item : found) {
+    const auto place = layout.place_of(item.key);
+    if (!place) continue;
+    if (!place->grant) {
+      read_document(*record, item);
+    } else {
+      read_mark(record->marks[*place->grant], *place, item, session);
+    }
+  }
+  return record;
+}
+
+}  // namespace baton::store::etcd

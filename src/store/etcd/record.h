@@ -1,0 +1,45 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/common/document_loop.h"
+#include "store/etcd/gateway.h"
+#include "store/etcd/layout.h"
+
+namespace baton::store::etcd {
+
+// The marks of one grant beside a document: when each was made, or 0.
+struct Marks {
+  Revision alive = 0;
+  Revision at_least = 0;
+  Revision tombstone = 0;
+  LeaseId lease = 0;  // of the mark `alive`
+  bool own = false;   // made by this process
+
+  [[nodiscard]] bool any() const { return alive != 0 || at_least != 0 || tombstone != 0; }
+};
+
+// A name as etcd has it, in the times of whoever wrote each of them.
+struct Record final : Provenance {
+  core::NameState state;  // with its draws resolved
+  Revision version = 0;
+  std::string damage;
+  std::map<GrantId, Marks> marks;
+
+  [[nodiscard]] const Marks& marks_of(GrantId grant) const {
+    static const Marks none;
+    const auto it = marks.find(grant);
+    return it == marks.end() ? none : it->second;
+  }
+  [[nodiscard]] bool mentions(GrantId grant) const;
+};
+
+// From what a range over the name gave. `session` is the value of this process's own marks.
+[[nodiscard]] std::shared_ptr<const Record> record_of(const Layout& layout,
+                                                      const std::string& session,
+                                                      const std::vector<KeyValue>& found);
+
+}  // namespace baton::store::etcd

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baton/clock.h"
+#include "baton/result.h"
+#include "net/http_client.h"
+
+namespace baton::store::etcd {
+
+// What a store URL says.
+struct Settings {
+  std::vector<std::string> endpoints;  // http://host:port
+  std::string user;
+  std::string password;
+  std::string prefix = "baton";
+  net::TlsSettings tls;
+  Millis apply_limit{5000};
+  std::string location;  // the URL without its password
+};
+
+[[nodiscard]] Result<Settings> parse_settings(std::string_view url);
+
+}  // namespace baton::store::etcd

@@ -1,0 +1,99 @@
+#include "store/etcd/watcher.h"
+
+#include <random>
+#include <vector>
+
+#include "core/backoff.h"
+
+namespace baton::store::etcd {
+namespace {
+
+constexpr std::size_t kGrantDigits = 32;
+
+std::uint64_t some_bits() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  return random();
+}
+
+std::vector<GrantId> grants_in(std::string_view text) {
+  std::vector<GrantId> grants;
+  for (; text.size() >= kGrantDigits; text.remove_prefix(kGrantDigits)) {
+    if (const auto grant = parse_grant_id(text.substr(0, kGrantDigits))) grants.push_back(*grant);
+  }
+  return grants;
+}
+
+}  // namespace
+
+Watcher::Watcher(Gateway& gateway, Layout layout, std::shared_ptr<Subscribers> subscribers)
+    : gateway_(gateway), layout_(std::move(layout)), subscribers_(std::move(subscribers)) {}
+
+Watcher::~Watcher() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  {
+    const std::lock_guard lock(mutex_);
+    restart_.request_stop();
+  }
+  thread_.join();
+}
+
+std::unique_ptr<Watch> Watcher::watch(const std::string& channel, WakeSink& sink) {
+  auto watch = subscribers_->add(channel, sink);
+  const std::lock_guard lock(mutex_);
+  if (channels_.insert(channel).second) restart_.request_stop();
+  if (!thread_.joinable()) {
+    thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+  }
+  return watch;
+}
+
+void Watcher::work(const std::stop_token& stop) {
+  core::Backoff backoff(Millis(50), Millis(5000));
+  while (!stop.stop_requested()) {
+    std::set<std::string> channels;
+    std::stop_token restart;
+    {
+      const std::lock_guard lock(mutex_);
+      std::erase_if(channels_, [&](const auto& name) { return !subscribers_->has(name); });
+      channels = channels_;
+      restart_ = {};
+      restart = restart_.get_token();
+    }
+    if (stop.stop_requested()) return;
+    bool worked = false;
+    if (!channels.empty()) serve(channels, restart, worked);
+    if (worked) backoff.reset();
+    std::unique_lock lock(mutex_);
+    if (channels != channels_) continue;
+    // A channel that comes meanwhile ends the pause.
+    const std::stop_callback on_restart(restart, [&] { signal_.notify_all(); });
+    signal_.wait_for(lock, stop, channels.empty() ? Millis(60'000) : backoff.next(some_bits()),
+                     [&] { return restart.stop_requested(); });
+  }
+}
+
+// Until the stream ends.
+void Watcher::serve(const std::set<std::string>& channels, const std::stop_token& stop,
+                    bool& worked) {
+  std::map<std::string, std::string> channel_of;
+  std::vector<std::string> keys;
+  for (const std::string& channel : channels) {
+    keys.push_back(layout_.wake(channel));
+    channel_of[keys.back()] = channel;
+  }
+  const auto on_ready = [&] {
+    worked = true;
+    subscribers_->wake_all();  // for what came while nobody listened
+  };
+  const auto on_put = [&](const KeyValue& put) {
+    const auto it = channel_of.find(put.key);
+    if (it == channel_of.end()) return;
+    const auto grants = grants_in(put.value);
+    subscribers_->wake(it->second, grants);
+  };
+  // What went wrong is found again by whoever asks for locks.
+  [[maybe_unused]] const auto ended = gateway_.watch(keys, on_ready, on_put, stop);
+}
+
+}  // namespace baton::store::etcd

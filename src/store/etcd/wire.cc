@@ -1,0 +1,229 @@
+#include "store/etcd/wire.h"
+
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "net/base64.h"
+
+namespace baton::store::etcd::wire {
+namespace {
+
+using net::to_base64;
+using nlohmann::json;
+
+[[noreturn]] void refuse() { throw std::runtime_error("not an answer of etcd"); }
+
+// Zero is left out; everything else is a string, or in some versions a number.
+std::int64_t number(const json& object, const char* name) {
+  const auto it = object.find(name);
+  if (it == object.end()) return 0;
+  if (it->is_number_integer()) return it->get<std::int64_t>();
+  const auto& text = it->get_ref<const std::string&>();
+  std::int64_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || end != text.data() + text.size()) refuse();
+  return value;
+}
+
+std::string bytes(const json& object, const char* name) {
+  const auto it = object.find(name);
+  if (it == object.end()) return {};
+  auto decoded = net::from_base64(it->get_ref<const std::string&>());
+  if (!decoded) refuse();
+  return std::move(*decoded);
+}
+
+bool flag(const json& object, const char* name) {
+  const auto it = object.find(name);
+  return it != object.end() && it->get<bool>();
+}
+
+KeyValue key_value(const json& object) {
+  return {bytes(object, "key"), bytes(object, "value"), number(object, "create_revision"),
+          number(object, "mod_revision"), number(object, "lease")};
+}
+
+std::vector<KeyValue> key_values(const json& range) {
+  std::vector<KeyValue> found;
+  const auto it = range.find("kvs");
+  if (it == range.end()) return found;
+  found.reserve(it->size());
+  for (const json& item : *it) found.push_back(key_value(item));
+  return found;
+}
+
+json from_compare(const Compare& compare) {
+  json object{{"key", to_base64(compare.key)}};
+  switch (compare.what) {
+    case Compare::What::changed_at:
+      object["target"] = "MOD";
+      object["result"] = "EQUAL";
+      object["mod_revision"] = std::to_string(compare.revision);
+      break;
+    case Compare::What::created_at:
+      object["target"] = "CREATE";
+      object["result"] = "EQUAL";
+      object["create_revision"] = std::to_string(compare.revision);
+      break;
+    case Compare::What::exists:
+      object["target"] = "CREATE";
+      object["result"] = "GREATER";
+      object["create_revision"] = "0";
+      break;
+  }
+  return object;
+}
+
+json from_op(const Op& op) {
+  json object{{"key", to_base64(op.key)}};
+  if (!op.end.empty()) object["range_end"] = to_base64(op.end);
+  switch (op.what) {
+    case Op::What::put:
+      object["value"] = to_base64(op.value);
+      if (op.lease != 0) object["lease"] = std::to_string(op.lease);
+      return {{"request_put", std::move(object)}};
+    case Op::What::erase: return {{"request_delete_range", std::move(object)}};
+    case Op::What::range: break;
+  }
+  return {{"request_range", std::move(object)}};
+}
+
+template <typename Items, typename Make>
+json list(const Items& items, Make make) {
+  json array = json::array();
+  for (const auto& item : items) array.push_back(make(item));
+  return array;
+}
+
+template <typename Answer, typename Read>
+std::optional<Answer> parsed(std::string_view text, Read read) {
+  try {
+    return read(json::parse(text));
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+// Streams wrap each message.
+const json& unwrapped(const json& message) {
+  const auto it = message.find("result");
+  return it == message.end() ? message : *it;
+}
+
+}  // namespace
+
+std::string txn(const Txn& txn) {
+  return json{{"compare", list(txn.compares, from_compare)},
+              {"success", list(txn.then, from_op)},
+              {"failure", list(txn.otherwise, from_op)}}
+      .dump();
+}
+
+std::string range(const std::string& key, const std::string& end, std::size_t limit) {
+  return json{
+      {"key", to_base64(key)}, {"range_end", to_base64(end)}, {"limit", std::to_string(limit)}}
+      .dump();
+}
+
+std::string lease_grant(std::chrono::seconds ttl) {
+  return json{{"TTL", std::to_string(ttl.count())}}.dump();
+}
+
+std::string lease(LeaseId id) { return json{{"ID", std::to_string(id)}}.dump(); }
+
+std::string authenticate(const std::string& user, const std::string& password) {
+  return json{{"name", user}, {"password", password}}.dump(-1, ' ', false,
+                                                           json::error_handler_t::replace);
+}
+
+std::string watch(const std::vector<std::string>& keys) {
+  std::string text;
+  for (const std::string& key : keys) {
+    const json filters = json::array({"NODELETE"});
+    text += json{{"create_request", {{"key", to_base64(key)}, {"filters", filters}}}}.dump() + "\n";
+  }
+  return text;
+}
+
+std::optional<TxnAnswer> txn_answer(std::string_view text) {
+  return parsed<TxnAnswer>(text, [](const json& message) {
+    TxnAnswer answer;
+    answer.succeeded = flag(message, "succeeded");
+    answer.revision = number(message.at("header"), "revision");
+    if (const auto it = message.find("responses"); it != message.end()) {
+      for (const json& response : *it) {
+        const auto range = response.find("response_range");
+        if (range != response.end()) answer.ranges.push_back(key_values(*range));
+      }
+    }
+    return answer;
+  });
+}
+
+std::optional<Gateway::RangeAnswer> range_answer(std::string_view text) {
+  return parsed<Gateway::RangeAnswer>(text, [](const json& message) {
+    if (!message.contains("header")) refuse();
+    return Gateway::RangeAnswer{key_values(message), flag(message, "more")};
+  });
+}
+
+std::optional<Gateway::Lease> lease_answer(std::string_view text) {
+  return parsed<Gateway::Lease>(text, [](const json& message) {
+    const json& answer = unwrapped(message);
+    if (!answer.contains("header")) refuse();
+    return Gateway::Lease{number(answer, "ID"), std::chrono::seconds(number(answer, "TTL"))};
+  });
+}
+
+std::optional<std::string> token_answer(std::string_view text) {
+  return parsed<std::string>(
+      text, [](const json& message) { return message.at("token").get<std::string>(); });
+}
+
+std::optional<WatchEvent> watch_event(std::string_view line) {
+  return parsed<WatchEvent>(line, [](const json& message) {
+    WatchEvent event;
+    if (const auto it = message.find("error"); it != message.end()) {
+      event.ended = it->is_object() ? it->value("message", "an error") : "an error";
+      return event;
+    }
+    const json& answer = unwrapped(message);
+    event.created = flag(answer, "created");
+    if (flag(answer, "canceled")) event.ended = answer.value("cancel_reason", "cancelled");
+    if (const auto it = answer.find("events"); it != answer.end()) {
+      for (const json& item : *it) {
+        if (item.value("type", "PUT") == "PUT") event.puts.push_back(key_value(item.at("kv")));
+      }
+    }
+    return event;
+  });
+}
+
+Problem problem(std::string_view text) {
+  const auto found = parsed<Problem>(text, [](const json& message) {
+    const json& inner =
+        message.contains("error") && message["error"].is_object() ? message["error"] : message;
+    return Problem{
+        static_cast<int>(number(inner, inner.contains("grpc_code") ? "grpc_code" : "code")),
+        inner.value("message", inner.value("error", ""))};
+  });
+  return found.value_or(Problem{0, "an answer that is not etcd's"});
+}
+
+std::string field(std::string_view text, const char* name) {
+  return parsed<std::string>(text,
+                             [&](const json& message) {
+                               const auto it = message.find(name);
+                               if (it == message.end()) return std::string();
+                               return it->is_string() ? it->get<std::string>() : it->dump();
+                             })
+      .value_or("");
+}
+
+std::size_t member_count(std::string_view text) {
+  return parsed<std::size_t>(text, [](const json& message) { return message.at("members").size(); })
+      .value_or(0);
+}
+
+}  // namespace baton::store::etcd::wire

@@ -1,0 +1,365 @@
+// What one process sees of another one's locks. Each store object is a process of its own to etcd.
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "conformance/harness.h"
+#include "store/etcd/etcd_store.h"
+#include "support/etcd_server.h"
+#include "support/wait.h"
+
+namespace baton::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+const std::string kName = "DEFAULT:job:1";
+const std::string kOther = "DEFAULT:job:2";
+
+class EtcdStore : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = std::make_unique<EtcdServer>(); }
+  static void TearDownTestSuite() { server_.reset(); }
+
+  static inline std::unique_ptr<EtcdServer> server_;
+  static inline int prefixes_ = 0;
+  const std::string url_ = server_->url("/p" + std::to_string(++prefixes_));
+
+  [[nodiscard]] std::unique_ptr<LockStore> process() const {
+    return open_etcd_store(url_, soon()).value();
+  }
+  // One that dies: its time is over by its own clock never, and nobody keeps its lease.
+  static Reply ask(LockStore& store, const Request& request) {
+    auto replies = store.apply({&request, 1}, soon());
+    EXPECT_TRUE(replies) << replies.error().message;
+    return replies ? replies->at(0) : Reply{};
+  }
+  static Outcome outcome(LockStore& store, const Request& request) {
+    return ask(store, request).outcome;
+  }
+  static Request brief(std::uint64_t number, const std::string& key, Millis ticket = Millis{0}) {
+    Request request = acquire(number, key, Mode::X, ticket);
+    request.ttl = 1000ms;
+    return request;
+  }
+  // What is left in etcd below the prefix of this test.
+  [[nodiscard]] std::size_t keys_left() const {
+    const std::string prefix = "p" + std::to_string(prefixes_) + "/";
+    std::string end = prefix;
+    ++end.back();
+    const std::string answer = server_->post(0, "/v3/kv/range",
+                                             R"({"key":")" + base64(prefix) + R"(","range_end":")" +
+                                                 base64(end) + R"(","count_only":true})");
+    const auto at = answer.find(R"("count":")");
+    return at == std::string::npos ? 0 : std::stoul(answer.substr(at + 9));
+  }
+  static std::string base64(const std::string& text) {
+    static constexpr char kAlphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    unsigned bits = 0;
+    int count = 0;
+    for (const unsigned char c : text) {
+      bits = bits << 8 | c;
+      for (count += 8; count >= 6; count -= 6) out += kAlphabet[bits >> (count - 6) & 63];
+    }
+    if (count > 0) out += kAlphabet[bits << (6 - count) & 63];
+    while (out.size() % 4 != 0) out += '=';
+    return out;
+  }
+};
+
+class Bell final : public WakeSink {
+ public:
+  void wake(std::span<const GrantId> grants) override {
+    const std::lock_guard lock(mutex_);
+    woken_.insert(woken_.end(), grants.begin(), grants.end());
+    ready_ = ready_ || grants.empty();
+    signal_.notify_all();
+  }
+  bool rang_for(GrantId grant) {
+    std::unique_lock lock(mutex_);
+    return signal_.wait_for(lock, patience, [&] {
+      return std::find(woken_.begin(), woken_.end(), grant) != woken_.end();
+    });
+  }
+  // The watch is on: everything from now on is heard.
+  bool is_ready() {
+    std::unique_lock lock(mutex_);
+    return signal_.wait_for(lock, patience, [&] { return ready_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable signal_;
+  std::vector<GrantId> woken_;
+  bool ready_ = false;
+};
+
+TEST_F(EtcdStore, processes_exclude_each_other_and_tokens_grow) {
+  const auto a = process();
+  const auto b = process();
+  Token last = 0;
+  for (std::uint64_t i = 1; i <= 6; ++i) {
+    LockStore& mine = i % 2 == 0 ? *a : *b;
+    LockStore& theirs = i % 2 == 0 ? *b : *a;
+    const Reply granted = ask(mine, acquire(i, kName));
+    ASSERT_EQ(granted.outcome, Outcome::granted);
+    EXPECT_GT(granted.tokens.at(0), last);
+    last = granted.tokens[0];
+    const Reply busy = ask(theirs, acquire(100 + i, kName));
+    EXPECT_EQ(busy.outcome, Outcome::busy);
+    ASSERT_EQ(busy.holders.size(), 1U);
+    EXPECT_EQ(busy.holders[0].token, last);
+    EXPECT_GT(busy.retry_after, 0ms);
+    EXPECT_EQ(outcome(theirs, same_asks(Verb::renew, acquire(100 + i, kName))), Outcome::lost);
+    EXPECT_EQ(outcome(mine, same_asks(Verb::renew, acquire(i, kName))), Outcome::granted);
+    EXPECT_EQ(outcome(mine, same_asks(Verb::release, acquire(i, kName))), Outcome::done);
+  }
+  EXPECT_EQ(keys_left(), 0U) << "a released name costs nothing";
+}
+
+TEST_F(EtcdStore, a_released_lock_is_handed_to_a_waiter_of_another_process_and_wakes_it) {
+  const auto a = process();
+  const auto b = process();
+  Bell bell;
+  const auto watch = b->watch("process-2", bell);
+  ASSERT_TRUE(bell.is_ready());
+  const Token before = ask(*a, acquire(1, kName)).tokens.at(0);
+  ASSERT_EQ(outcome(*b, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
+  ASSERT_EQ(outcome(*a, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+  EXPECT_TRUE(bell.rang_for(grant(2)));
+  const Reply claimed = ask(*b, same_asks(Verb::claim, acquire(2, kName)));
+  EXPECT_EQ(claimed.outcome, Outcome::granted);
+  EXPECT_GT(claimed.tokens.at(0), before);
+  EXPECT_EQ(outcome(*a, acquire(3, kName)), Outcome::busy);
+}
+
+TEST_F(EtcdStore, the_lock_of_a_dead_process_is_free_when_etcd_ends_its_lease) {
+  auto a = process();
+  const auto b = process();
+  const Token before = ask(*a, brief(1, kName)).tokens.at(0);
+  a.reset();  // with a grant left, it says no good-bye
+  EXPECT_EQ(outcome(*b, brief(2, kName)), Outcome::busy);
+  Reply granted;
+  ASSERT_TRUE(poll_until([&] {
+    granted = ask(*b, brief(2, kName));
+    return granted.outcome == Outcome::granted;
+  }));
+  EXPECT_GT(granted.tokens.at(0), before);
+}
+
+TEST_F(EtcdStore, a_dead_process_leaves_nothing_behind) {
+  auto a = process();
+  ASSERT_EQ(outcome(*a, brief(1, kName)), Outcome::granted);
+  ASSERT_EQ(outcome(*a, brief(2, kOther)), Outcome::granted);
+  EXPECT_EQ(keys_left(), 4U);
+  a.reset();
+  EXPECT_TRUE(poll_until([&] { return keys_left() == 0; }));
+}
+
+TEST_F(EtcdStore, a_note_outlives_the_process_that_wrote_it) {
+  auto a = process();
+  const auto b = process();
+  Request first = brief(1, kName);
+  first.change = {.ordinal = 7, .text = "seven"};
+  ASSERT_EQ(outcome(*a, first), Outcome::granted);
+  a.reset();
+  Reply granted;
+  ASSERT_TRUE(poll_until([&] {
+    granted = ask(*b, brief(2, kName));
+    return granted.outcome == Outcome::granted;
+  }));
+  EXPECT_EQ(granted.note, (Note{7, "seven"}));
+}
+
+TEST_F(EtcdStore, a_dead_waiter_is_passed_over) {
+  const auto a = process();
+  auto dead = process();
+  const auto c = process();
+  ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
+  ASSERT_EQ(outcome(*dead, brief(2, kName, 1000ms)), Outcome::queued);
+  ASSERT_EQ(outcome(*c, acquire(3, kName, Mode::X, kTicket)), Outcome::queued);
+  dead.reset();
+  ASSERT_EQ(outcome(*a, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+  Request claim = same_asks(Verb::claim, acquire(3, kName));
+  claim.ticket = kTicket;
+  EXPECT_TRUE(poll_until([&] { return outcome(*c, claim) == Outcome::granted; }));
+}
+
+// Its process lives and keeps its lease, but does not come for the lock.
+TEST_F(EtcdStore, a_waiter_that_does_not_claim_is_passed_over_by_those_who_watch) {
+  const auto a = process();
+  const auto slow = process();
+  const auto c = process();
+  ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
+  Request waiter = acquire(2, kName, Mode::X, std::chrono::minutes(10));
+  waiter.ttl = std::chrono::minutes(10);
+  waiter.handoff = 300ms;
+  ASSERT_EQ(outcome(*slow, waiter), Outcome::queued);
+  ASSERT_EQ(outcome(*c, acquire(3, kName, Mode::X, kTicket)), Outcome::queued);
+  ASSERT_EQ(outcome(*a, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+  Request claim = same_asks(Verb::claim, acquire(3, kName));
+  claim.ticket = kTicket;
+  EXPECT_TRUE(poll_until([&] { return outcome(*c, claim) == Outcome::granted; }));
+  EXPECT_EQ(outcome(*slow, same_asks(Verb::claim, waiter)), Outcome::lost);
+}
+
+TEST_F(EtcdStore, at_least_for_holds_even_if_the_process_dies) {
+  auto a = process();
+  const auto b = process();
+  Request request = brief(1, kName);
+  request.at_least_for = 6s;
+  ASSERT_EQ(outcome(*a, request), Outcome::granted);
+  const auto began = BootClock::now();
+  a.reset();
+  // Its lease of two seconds is long gone when this ends.
+  ASSERT_TRUE(poll_until([&] { return outcome(*b, brief(2, kName)) == Outcome::granted; }));
+  EXPECT_GE(BootClock::now() - began, 6s);
+}
+
+TEST_F(EtcdStore, at_least_for_holds_after_a_release_for_processes_that_come_later) {
+  auto a = process();
+  Request request = brief(1, kName);
+  request.at_least_for = 3s;
+  ASSERT_EQ(outcome(*a, request), Outcome::granted);
+  const auto began = BootClock::now();
+  ASSERT_EQ(outcome(*a, same_asks(Verb::release, request)), Outcome::done);
+  a.reset();
+  // Each try is a process that has never seen the lock before.
+  ASSERT_TRUE(poll_until([&] { return outcome(*process(), brief(2, kName)) == Outcome::granted; },
+                         patience, 100ms));
+  EXPECT_GE(BootClock::now() - began, 3s);
+}
+
+TEST_F(EtcdStore, a_lock_broken_by_another_process_is_told_at_the_renewal) {
+  const auto a = process();
+  const auto b = process();
+  Bell bell;
+  const auto watch = a->watch("process-1", bell);
+  ASSERT_TRUE(bell.is_ready());
+  ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
+  Request breaking;
+  breaking.verb = Verb::break_;
+  breaking.asks = {{kName, Mode::X}};
+  breaking.reason = "stuck";
+  EXPECT_EQ(ask(*b, breaking).holders.size(), 1U);
+  EXPECT_TRUE(bell.rang_for(grant(1)));
+  const Reply told = ask(*a, same_asks(Verb::renew, acquire(1, kName)));
+  EXPECT_EQ(told.outcome, Outcome::lost);
+  EXPECT_NE(told.message.find("stuck"), std::string::npos);
+  EXPECT_EQ(outcome(*b, acquire(2, kName)), Outcome::busy);
+  EXPECT_EQ(outcome(*a, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+  EXPECT_EQ(outcome(*b, acquire(2, kName)), Outcome::granted);
+  breaking.immediately = true;
+  ASSERT_EQ(outcome(*a, breaking), Outcome::done);
+  EXPECT_EQ(outcome(*b, same_asks(Verb::renew, acquire(2, kName))), Outcome::lost);
+}
+
+// The orphan of a process whose other locks keep the shared lease alive.
+TEST_F(EtcdStore, a_lock_that_nobody_renews_ends_although_its_lease_lives_on) {
+  const auto a = process();
+  const auto b = process();
+  ASSERT_EQ(outcome(*a, brief(1, kName)), Outcome::granted);
+  ASSERT_EQ(outcome(*a, brief(2, kOther)), Outcome::granted);
+  ASSERT_TRUE(poll_until(
+      [&] {
+        EXPECT_EQ(outcome(*a, same_asks(Verb::renew, brief(2, kOther))), Outcome::granted);
+        return outcome(*b, brief(3, kName)) == Outcome::granted;
+      },
+      patience, 50ms));
+  EXPECT_EQ(outcome(*a, same_asks(Verb::renew, brief(1, kName))), Outcome::lost);
+}
+
+TEST_F(EtcdStore, a_revoked_lease_is_lost_and_the_process_goes_on_with_another) {
+  const auto a = process();
+  ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
+  const std::string leases = server_->post(0, "/v3/lease/leases", "{}");
+  for (std::size_t at = 0; (at = leases.find(R"("ID":")", at)) != std::string::npos;) {
+    at += 6;
+    const std::string id = leases.substr(at, leases.find('"', at) - at);
+    ASSERT_FALSE(server_->post(0, "/v3/lease/revoke", R"({"ID":")" + id + R"("})").empty());
+  }
+  EXPECT_EQ(outcome(*a, same_asks(Verb::renew, acquire(1, kName))), Outcome::lost);
+  EXPECT_EQ(outcome(*a, acquire(2, kName)), Outcome::granted);
+  EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::busy);
+}
+
+TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
+  const auto a = process();
+  const auto b = process();
+  std::atomic<int> inside = 0;
+  std::atomic<int> held = 0;
+  std::atomic<bool> overlap = false;
+  const auto fight = [&](LockStore& store, std::uint64_t base) {
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      Request set = acquire(base + i, {{kName, Mode::X}, {kOther, Mode::X}});
+      if (base > 5000) std::swap(set.asks[0], set.asks[1]);
+      if (outcome(store, set) != Outcome::granted) continue;
+      if (++inside > 1) overlap = true;
+      ++held;
+      --inside;
+      outcome(store, same_asks(Verb::release, set));
+    }
+  };
+  std::jthread first([&] { fight(*a, 1000); });
+  std::jthread second([&] { fight(*b, 9000); });
+  first.join();
+  second.join();
+  EXPECT_FALSE(overlap);
+  EXPECT_GT(held, 0);
+  EXPECT_EQ(keys_left(), 0U);
+}
+
+TEST_F(EtcdStore, the_largest_set_fits_into_one_transaction) {
+  const auto a = process();
+  std::vector<Ask> asks;
+  for (std::size_t i = 0; i < a->capabilities().max_set; ++i) {
+    asks.push_back({"DEFAULT:many:" + std::to_string(i), Mode::X});
+  }
+  const Request set = acquire(1, asks);
+  ASSERT_EQ(outcome(*a, set), Outcome::granted);
+  EXPECT_EQ(outcome(*process(), acquire(2, asks.back().key)), Outcome::busy);
+  EXPECT_EQ(outcome(*a, same_asks(Verb::renew, set)), Outcome::granted);
+  EXPECT_EQ(outcome(*a, same_asks(Verb::release, set)), Outcome::done);
+  Request longer = acquire(3, asks);
+  longer.at_least_for = 1s;
+  const Reply refused = ask(*a, longer);
+  EXPECT_EQ(refused.outcome, Outcome::unsupported) << "three operations a name are too many";
+  EXPECT_FALSE(refused.message.empty());
+}
+
+TEST_F(EtcdStore, a_document_that_is_damaged_denies_its_name_only) {
+  const auto a = process();
+  const std::string key = "p" + std::to_string(prefixes_) + "/n/" + kName;
+  ASSERT_FALSE(server_
+                   ->post(0, "/v3/kv/put",
+                          R"({"key":")" + base64(key) + R"(","value":")" + base64("{x") + R"("})")
+                   .empty());
+  const Reply denied = ask(*a, acquire(1, kName));
+  EXPECT_EQ(denied.outcome, Outcome::denied);
+  EXPECT_NE(denied.message.find("damaged"), std::string::npos) << denied.message;
+  EXPECT_EQ(outcome(*a, acquire(2, kOther)), Outcome::granted);
+}
+
+TEST_F(EtcdStore, find_sees_the_locks_of_all_processes) {
+  const auto a = process();
+  const auto b = process();
+  for (std::uint64_t i = 1; i <= 30; ++i) {
+    ask(i % 2 == 0 ? *a : *b, acquire(i, "DEFAULT:many:" + std::to_string(i)));
+  }
+  ASSERT_EQ(outcome(*a, acquire(99, "DEFAULT:many:1", Mode::X, kTicket)), Outcome::queued);
+  const auto page = process()->find({.subject = "many"}, soon());
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->items.size(), 30U);
+  EXPECT_EQ(page->items.at(0).waiting, 1U);
+}
+
+}  // namespace
+
+// Of the harness only the requests are used here.
+std::unique_ptr<StoreFactory> make_factory() { return nullptr; }
+
+}  // namespace baton::test
