@@ -12,6 +12,7 @@ set(BATON_PACKAGE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/baton")
 set(BATON_PACKAGE_OF_Threads::Threads Threads)
 set(BATON_PACKAGE_OF_SQLite::SQLite3 SQLite3)
 set(BATON_PACKAGE_OF_PostgreSQL::PostgreSQL PostgreSQL)
+set(BATON_PACKAGE_OF_CURL::libcurl CURL)
 set(BATON_PACKAGE_OF_fmt::fmt fmt)
 set(BATON_PACKAGE_OF_yaml-cpp yaml-cpp)
 
