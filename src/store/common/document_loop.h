@@ -1,0 +1,108 @@
+#pragma once
+
+// Runs the core in every client, for stores that keep a document a name and can only replace it if
+// nobody else did in between: read, apply, write back on condition; on a conflict, again.
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/apply.h"
+
+namespace baton::store {
+
+// Tokens and turns are drawn as version * kDraws + n, where the version is one that the document's
+// write is certain to come after and that no earlier draw came from. A write that does not know one
+// yet leaves n alone in the document: it stands for (version of that very write - 1) * kDraws + n,
+// and every reader sees it so (resolve).
+inline constexpr std::uint64_t kDraws = 1 << 16;
+
+// A name as one reading found it.
+struct Document {
+  core::NameState state;      // in times of the local clock; what is dead has expired by `now`
+  std::uint64_t version = 0;  // 0: there is no document; never 1
+  std::string damage;         // what is wrong with it, in words
+};
+
+struct Snapshot {
+  std::map<std::string, Document> documents;  // of every key that was asked for
+  core::StoreTime now{0};                     // of the store's clock, when they were read
+  std::uint64_t base = 0;                     // draws start above it; 0: not known before the write
+  bool guessed = false;                       // nobody was asked: only a write can prove it
+};
+
+// Requests that are answered in one go, and the names they touch, the schema's included.
+struct Group {
+  std::vector<const Request*> requests;
+  std::vector<std::string> keys;  // sorted
+};
+
+// What the core made of a snapshot.
+struct Step {
+  const Group& group;
+  const Snapshot& found;
+  std::map<std::string, core::NameState> states;  // dirty: changed in a way that must be kept
+  std::vector<Reply> replies;                     // one a request
+  std::vector<core::Wake> wakes;
+
+  // Keys of `states` that are dirty, sorted.
+  [[nodiscard]] std::vector<std::string> dirty() const;
+};
+
+struct Commit {
+  enum class End {
+    done,
+    conflict,  // somebody was faster; nothing is written
+    unproven,  // the snapshot was a guess, and there is nothing to write that would prove it
+    too_large  // the store refuses to keep so much; nothing is written
+  };
+  End end = End::done;
+  std::uint64_t version = 0;      // done: of the write, for draws that did not know one
+  std::optional<Snapshot> found;  // conflict: what is there instead, if the answer said so
+};
+
+// What a store has to give. Called from several threads.
+class Documents {
+ public:
+  virtual ~Documents() = default;
+
+  // The documents of group.keys. With `may_guess` it may give what it believes without asking.
+  virtual Result<Snapshot> read(const Group& group, bool may_guess, Deadline deadline) = 0;
+
+  // Makes the step true, all of it or nothing, if nothing of what was found has changed since. Also
+  // called for a step that has nothing to write: then the store may have claimants to keep alive.
+  // An Error with in_doubt: it may have been written.
+  virtual Result<Commit> commit(const Step& step, Deadline deadline) = 0;
+};
+
+// Draws that did not know their version get it.
+void resolve(core::NameState& state, std::uint64_t version);
+[[nodiscard]] constexpr std::uint64_t resolved(std::uint64_t draw, std::uint64_t version) {
+  return draw == 0 || draw >= kDraws || version == 0 ? draw : draw + (version - 1) * kDraws;
+}
+
+class DocumentLoop {
+ public:
+  struct Limits {
+    std::size_t max_set = kMaxSet;    // names in one request; more are `unsupported`
+    std::size_t names_per_write = 1;  // asks of all requests in one group
+  };
+  DocumentLoop(Documents& documents, Limits limits) : documents_(documents), limits_(limits) {}
+
+  // As LockStore::apply. A name that others keep changing until the deadline is `busy`.
+  [[nodiscard]] Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline);
+
+ private:
+  struct Answers;
+  [[nodiscard]] Result<void> run(const std::vector<std::size_t>& chosen, Deadline deadline,
+                                 Answers& answers);
+  [[nodiscard]] Result<void> run_each(const std::vector<std::vector<std::size_t>>& parts,
+                                      Deadline deadline, Answers& answers);
+
+  Documents& documents_;
+  const Limits limits_;
+};
+
+}  // namespace baton::store
