@@ -23,8 +23,8 @@ Result<std::string> Credentials::authorization() {
     std::ifstream file(file_, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.pop_back();
-    const bool plain = std::all_of(text.begin(), text.end(),
-                                   [](unsigned char c) { return c > ' ' && c < 127; });
+    const bool plain =
+        std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c < 127; });
     if (text.empty() || !plain) {
       seen_ = {};
       return Error{.code = Code::unauthorized,

@@ -12,8 +12,7 @@ namespace baton::store::kubernetes {
 // The bearer token of a cluster, which a running cluster replaces now and then. Thread-safe.
 class Credentials {
  public:
-  explicit Credentials(const Cluster& cluster)
-      : token_(cluster.token), file_(cluster.token_file) {}
+  explicit Credentials(const Cluster& cluster) : token_(cluster.token), file_(cluster.token_file) {}
 
   // The value of the header Authorization, or nothing for a client with only a certificate.
   [[nodiscard]] Result<std::string> authorization();

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "core/document.h"
-#include "store/kubernetes/token.h"
+#include "store/common/document_loop.h"
 
 namespace baton::store::kubernetes {
 namespace {
@@ -78,8 +78,8 @@ Timing read_timing(const json& entry, const Part& part, const Timings& known, co
   }
   if (holds) {
     const bool same = it != known.end() && it->second.since == timing.since;
-    timing.held_since = same ? it->second.held_since
-                             : now.here - std::max(StoreTime{0}, now.server - timing.since);
+    timing.held_since =
+        same ? it->second.held_since : now.here - std::max(StoreTime{0}, now.server - timing.since);
   }
   return timing;
 }
@@ -127,7 +127,7 @@ Result<core::NameState> parse_document(std::string_view text, std::uint64_t vers
     }
     auto state = core::from_document(document.dump());
     if (!state) return state;
-    for (core::Holder& holder : state->holders) holder.token = resolve_token(holder.token, version);
+    resolve(*state, version);
     timings = std::move(made);
     return state;
   } catch (const std::exception& problem) {

@@ -213,8 +213,7 @@ Result<Written> LeaseApi::remove(const LeaseObject& lease, Deadline deadline) {
   const json options = {
       {"apiVersion", "v1"},
       {"kind", "DeleteOptions"},
-      {"preconditions",
-       {{"uid", lease.uid}, {"resourceVersion", std::to_string(lease.version)}}}};
+      {"preconditions", {{"uid", lease.uid}, {"resourceVersion", std::to_string(lease.version)}}}};
   const Call call{.verb = "delete",
                   .method = "DELETE",
                   .path = leases_ + "/" + lease.name + "?" + limit_of(deadline),

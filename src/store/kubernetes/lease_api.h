@@ -23,7 +23,7 @@ struct Clocks {
 
 // What became of a write.
 struct Written {
-  enum class Fate { done, conflict };  // conflict: somebody else was there before
+  enum class Fate { done, conflict, too_large };  // conflict: somebody else was there before
   Fate fate = Fate::conflict;
   LeaseObject lease;  // as it is now; of a create or an update that is done
 };

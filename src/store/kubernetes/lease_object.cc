@@ -6,12 +6,14 @@
 #include <stdexcept>
 
 #include "store/kubernetes/object_name.h"
-#include "store/kubernetes/token.h"
 
 namespace baton::store::kubernetes {
 namespace {
 
 using nlohmann::json;
+
+// Tokens are made of versions, and have 63 bits to stay within what databases count.
+constexpr std::uint64_t kLastVersion = std::uint64_t{1} << 46;
 
 constexpr const char* kKey = "baton/key";
 constexpr const char* kDocument = "baton/document";

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "store/kubernetes/lease_api.h"
+
+namespace baton::store::kubernetes {
+
+// Follows the Leases of the namespace on a connection of its own, from the first time that somebody
+// needs it. Goes on from where it was after a lost connection, and starts over when the server no
+// longer knows that place.
+class Listener {
+ public:
+  using OnEvent = LeaseApi::OnEvent;
+
+  Listener(LeaseApi& api, OnEvent on_event) : api_(api), on_event_(std::move(on_event)) {}
+  ~Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+
+  void need();
+
+ private:
+  void follow(const std::stop_token& stop);
+  void pause(Millis time, const std::stop_token& stop);
+
+  LeaseApi& api_;
+  const OnEvent on_event_;
+  std::once_flag started_;
+  std::jthread thread_;
+};
+
+}  // namespace baton::store::kubernetes
