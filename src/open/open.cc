@@ -10,6 +10,9 @@
 #ifdef BATON_HAS_STORE_POSTGRES
 #include "baton/postgres_store.h"
 #endif
+#ifdef BATON_HAS_STORE_KUBERNETES
+#include "baton/kubernetes_store.h"
+#endif
 
 namespace baton {
 namespace {
@@ -28,14 +31,14 @@ bool is_postgres(std::string_view scheme) { return scheme == "postgres" || schem
 Error unknown_scheme(std::string_view url) {
   const std::string_view scheme = scheme_of(url);
   if (scheme.empty()) {
-    return bad_url("a store URL starts with memory:, sqlite: or postgres://, as sqlite:locks.db");
+    return bad_url("a store URL starts with memory:, sqlite:, postgres:// or k8s://, as sqlite:locks.db");
   }
-  if (scheme == "sqlite" || is_postgres(scheme)) {
+  if (scheme == "sqlite" || is_postgres(scheme) || scheme == "k8s") {
     return {.code = Code::unsupported,
             .message = "this build of Baton has no store for " + std::string(scheme) + ":"};
   }
   return bad_url("no store is called '" + std::string(scheme.substr(0, 32)) +
-                 ":'; there are memory:, sqlite: and postgres://");
+                 ":'; there are memory:, sqlite:, postgres:// and k8s://");
 }
 
 }  // namespace
@@ -57,6 +60,9 @@ Result<std::shared_ptr<LockStore>> open_store(std::string_view url, Deadline dea
 #ifdef BATON_HAS_STORE_POSTGRES
   if (is_postgres(scheme)) return shared(open_postgres_store(url, deadline));
 #endif
+#ifdef BATON_HAS_STORE_KUBERNETES
+  if (scheme == "k8s") return shared(open_kubernetes_store(url, deadline));
+#endif
   (void)shared;
   (void)deadline;
   return unknown_scheme(url);
@@ -72,6 +78,9 @@ Result<std::unique_ptr<StoreAdmin>> open_admin(std::string_view url, Deadline de
 #endif
 #ifdef BATON_HAS_STORE_POSTGRES
   if (is_postgres(scheme)) return open_postgres_admin(url, deadline);
+#endif
+#ifdef BATON_HAS_STORE_KUBERNETES
+  if (scheme == "k8s") return open_kubernetes_admin(url, deadline);
 #endif
   (void)deadline;
   return unknown_scheme(url);

@@ -1,7 +1,7 @@
 #pragma once
 
 // Real processes on a real store, killed, paused and cut off. Every run leaves a history that
-// history.h judges. The store is named by $BATON_FAULT_STORE: sqlite or postgres.
+// history.h judges. The store is named by $BATON_FAULT_STORE: sqlite, postgres or kubernetes.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,6 +17,7 @@
 #include "baton/locks.h"
 #include "baton/store_admin.h"
 #include "history.h"
+#include "support/kube_server.h"
 #include "support/postgres_server.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
@@ -31,6 +32,7 @@ class Fault : public ::testing::Test {
  protected:
   TempDir dir{"fault"};
   std::unique_ptr<PostgresServer> server;
+  std::unique_ptr<KubeServer> kube;
   std::string url;
   int started = 0;
 
@@ -42,6 +44,9 @@ class Fault : public ::testing::Test {
       server = std::make_unique<PostgresServer>();
       url = server->url();
       open_admin(url, BootClock::now() + 30s).value()->migrate(BootClock::now() + 30s).value();
+    } else if (store == "kubernetes"s) {
+      kube = std::make_unique<KubeServer>();
+      url = kube->store_url("admin", kube->create_namespace());
     } else {
       url = "sqlite:" + (dir / "locks.db").string();
     }

@@ -183,9 +183,9 @@ void KubeServer::stop() {
   if (!server_) return;
   server_guard_.reset();
   server_->kill(SIGTERM);
-  const bool stopped = server_->wait(60s).has_value();
+  // It waits for the watches of its clients, which go on for minutes.
+  (void)server_->wait(5s);
   server_.reset();
-  if (!stopped) throw std::runtime_error("kube-apiserver does not stop");
 }
 
 void KubeServer::crash() {

@@ -31,7 +31,7 @@ class KubeServer {
 
   // The apiserver alone; its data stays in etcd.
   void start();
-  void stop();   // lets requests end
+  void stop();   // lets requests end, but waits for no watch
   void crash();  // SIGKILL
   [[nodiscard]] pid_t pid() const;
   [[nodiscard]] std::string log() const;

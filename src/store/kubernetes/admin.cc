@@ -29,11 +29,12 @@ class KubernetesAdmin final : public StoreAdmin {
     const auto version = api_.server_version(deadline);
     if (!version) return version.error();
     status.details.emplace_back("server", cluster_.address + " (Kubernetes " + *version + ")");
+    NameCache nothing_seen;
     std::size_t names = 0;
     std::size_t held = 0;
     std::size_t waiting = 0;
     std::size_t damaged = 0;
-    auto visited = visit_locks(api_, {}, deadline, [&](const Known& known) {
+    auto visited = visit_locks(api_, nothing_seen, deadline, [&](const Known& known) {
       ++names;
       const LockInfo info = core::describe(known.lease.key, known.state, api_.now().here, 0);
       held += info.holders.empty() ? 0 : 1;

@@ -8,7 +8,7 @@
 
 namespace baton::store::kubernetes {
 
-Result<void> visit_locks(LeaseApi& api, const NameCache& cache, Deadline deadline,
+Result<void> visit_locks(LeaseApi& api, NameCache& cache, Deadline deadline,
                          const std::function<void(const Known&)>& visit) {
   std::string from;
   do {
@@ -27,7 +27,7 @@ Result<void> visit_locks(LeaseApi& api, const NameCache& cache, Deadline deadlin
   return {};
 }
 
-Result<Page<LockInfo>> find_locks(LeaseApi& api, const NameCache& cache, const Query& query,
+Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache, const Query& query,
                                   Deadline deadline) {
   const std::string prefix = core::key_prefix(query);
   const std::size_t limit = std::max<std::size_t>(query.limit, 1);

@@ -6,11 +6,11 @@
 namespace baton::store::kubernetes {
 
 // Calls `visit(known)` for every Lease of Baton's in the namespace, in no order; an Error ends it.
-[[nodiscard]] Result<void> visit_locks(LeaseApi& api, const NameCache& cache, Deadline deadline,
+[[nodiscard]] Result<void> visit_locks(LeaseApi& api, NameCache& cache, Deadline deadline,
                                        const std::function<void(const Known&)>& visit);
 
 // As LockStore::find. The server knows Leases by the hashes of their names, so all are looked at.
-[[nodiscard]] Result<Page<LockInfo>> find_locks(LeaseApi& api, const NameCache& cache,
+[[nodiscard]] Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache,
                                                 const Query& query, Deadline deadline);
 
 }  // namespace baton::store::kubernetes

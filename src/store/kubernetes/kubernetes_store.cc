@@ -32,6 +32,35 @@ bool depends_on_schema(const Request& request) {
   return request.verb == Verb::acquire || request.verb == Verb::claim;
 }
 
+// What a waiter takes of the annotation, at most.
+std::size_t room_for(const Request& request) {
+  std::size_t bytes = 512 + 2 * (request.predicate.size() + request.owner.size());
+  for (const auto& [name, value] : request.metadata) bytes += 2 * (name.size() + value.size()) + 8;
+  return bytes + 2 * request.change.text.value_or("").size();
+}
+
+// Those that would overfill the queue are not queued: to them the name is busy, and they may ask
+// again.
+void keep_within_limits(std::vector<Request>& requests, const Known* known) {
+  const std::size_t taken = known == nullptr ? 0 : known->lease.document.size();
+  std::size_t waiters = known == nullptr ? 0 : known->state.waiters.size();
+  std::size_t room = kMaxDocument - std::min(taken, kMaxDocument);
+  for (Request& request : requests) {
+    if (request.verb != Verb::acquire || request.ticket <= Millis{0}) continue;
+    const bool waits = known != nullptr &&
+                       std::any_of(known->state.waiters.begin(), known->state.waiters.end(),
+                                   [&](const auto& w) { return w.grant == request.grant; });
+    if (waits) continue;
+    const std::size_t needed = room_for(request);
+    if (waiters >= kMaxWaiters || room < needed) {
+      request.ticket = Millis{0};
+      continue;
+    }
+    ++waiters;
+    room -= needed;
+  }
+}
+
 // The requests of a batch that are for one name, in their order.
 struct NameBatch {
   std::vector<std::size_t> places;
@@ -72,7 +101,7 @@ class KubernetesStore final : public LockStore {
   }
 
  private:
-  [[nodiscard]] Result<std::vector<Reply>> run(const std::string& key, const NameBatch& part,
+  [[nodiscard]] Result<std::vector<Reply>> run(const std::string& key, NameBatch& part,
                                                Deadline deadline);
   [[nodiscard]] Result<void> check_schema(const NameBatch& part, DocumentLoop& loop,
                                           std::int64_t seen, std::vector<Reply>& replies,
@@ -150,11 +179,11 @@ Result<std::vector<Reply>> KubernetesStore::apply(std::span<const Request> batch
   return gather(parts, std::move(replies));
 }
 
-Result<std::vector<Reply>> KubernetesStore::run(const std::string& key, const NameBatch& part,
+Result<std::vector<Reply>> KubernetesStore::run(const std::string& key, NameBatch& part,
                                                 Deadline deadline) {
   const bool is_schema = key == core::kSchemaKey;
   const Deadline limit = is_schema ? deadline - kSchemaLag : deadline;
-  NameDocuments documents(key, api_, cache_, schema_);
+  NameDocuments documents(key, api_, cache_, schema_, listener_);
   DocumentLoop loop(documents, {.max_set = 1, .names_per_write = part.requests.size()});
   Result<std::vector<Reply>> replies{std::vector<Reply>{}};
   {
@@ -164,6 +193,7 @@ Result<std::vector<Reply>> KubernetesStore::run(const std::string& key, const Na
                    .message = "others of this process kept '" + key + "' busy",
                    .retryable = true};
     }
+    keep_within_limits(part.requests, cache_.get(key).get());
     replies = loop.apply(part.requests, limit);
     if (replies) {
       auto checked = check_schema(part, loop, documents.schema_seen(), *replies, limit);
@@ -222,13 +252,11 @@ Result<void> KubernetesStore::check_schema(const NameBatch& part, DocumentLoop& 
 }
 
 void KubernetesStore::heard(const WatchEvent& event) {
-  const bool lease =
-      event.kind == WatchEvent::Kind::changed || event.kind == WatchEvent::Kind::deleted;
-  const std::string key = lease ? cache_.key_of(event.lease.name) : std::string();
-  if (key.empty()) return;
-  if (event.kind == WatchEvent::Kind::deleted) return cache_.forget(key, event.version);
-  std::shared_ptr<const Known> learnt;
-  wake(cache_.learn(key, event.lease, api_.now(), learnt));
+  if (event.kind == WatchEvent::Kind::deleted) {
+    wake(cache_.heard_of_end(event.name, event.version));
+  } else if (event.kind == WatchEvent::Kind::changed) {
+    wake(cache_.heard(event.name, event.version, event.wake, event.text, api_.now()));
+  }
 }
 
 Clocks clocks_of(const KubernetesOptions& options) {

@@ -37,7 +37,9 @@ struct WatchEvent {
   enum class Kind { changed, deleted, bookmark, gone, other };  // gone: start over
   Kind kind = Kind::other;
   std::uint64_t version = 0;
-  LeaseObject lease;
+  std::string name;  // of the Lease
+  std::string wake;  // as in LeaseObject
+  std::string_view text;  // all of it, for parse_lease
 };
 
 // The Leases of one namespace on the API server. Thread-safe; every call returns by its deadline,

@@ -17,6 +17,7 @@ constexpr std::uint64_t kLastVersion = std::uint64_t{1} << 46;
 
 constexpr const char* kKey = "baton/key";
 constexpr const char* kDocument = "baton/document";
+constexpr const char* kWake = "baton/wake";
 
 std::uint64_t version_of(const json& metadata) {
   const auto& text = metadata.at("resourceVersion").get_ref<const std::string&>();
@@ -41,6 +42,9 @@ std::string annotation(const json& metadata, const char* name) {
 Result<LeaseObject> parse_lease(std::string_view text) {
   try {
     json object = json::parse(text);
+    if (const auto inner = object.find("object"); inner != object.end()) {
+      object = json(std::move(*inner));
+    }
     json& metadata = object.at("metadata");
     LeaseObject lease;
     lease.name = metadata.at("name").get<std::string>();
@@ -48,12 +52,14 @@ Result<LeaseObject> parse_lease(std::string_view text) {
     lease.version = version_of(metadata);
     lease.key = annotation(metadata, kKey);
     lease.document = annotation(metadata, kDocument);
+    lease.wake = annotation(metadata, kWake);
     if (const auto spec = object.find("spec"); spec != object.end() && spec->is_object()) {
       lease.transitions = spec->value("leaseTransitions", std::int64_t{0});
     }
     metadata.erase("managedFields");
     if (const auto annotations = metadata.find("annotations"); annotations != metadata.end()) {
       annotations->erase(kDocument);
+      annotations->erase(kWake);
     }
     lease.metadata = metadata.dump();
     return lease;
@@ -76,7 +82,32 @@ LeaseSpec spec_of(const core::NameState& state, const Timings& timings) {
   return spec;
 }
 
-std::string print_lease(const std::string& key, const std::string& document, const LeaseSpec& spec,
+std::string print_wakes(const std::vector<core::Wake>& wakes) {
+  std::string text;
+  for (const core::Wake& wake : wakes) {
+    // A channel is made by Baton's own clients and has neither; anybody else can do without.
+    if (wake.channel.empty() || wake.channel.find_first_of(" =\"\\") != std::string::npos) continue;
+    const std::string entry = wake.channel + "=" + to_string(wake.grant);
+    if (text.find(entry) == std::string::npos) text += (text.empty() ? "" : " ") + entry;
+  }
+  return text;
+}
+
+std::vector<core::Wake> new_wakes(std::string_view text, std::string_view before) {
+  std::vector<core::Wake> wakes;
+  while (!text.empty()) {
+    const std::string_view entry = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(entry.size() + 1, text.size()));
+    const auto equals = entry.find('=');
+    if (equals == std::string_view::npos || before.find(entry) != std::string_view::npos) continue;
+    const auto grant = parse_grant_id(entry.substr(equals + 1));
+    if (grant) wakes.push_back({std::string(entry.substr(0, equals)), *grant});
+  }
+  return wakes;
+}
+
+std::string print_lease(const std::string& key, const std::string& document,
+                        const std::string& wake, const LeaseSpec& spec,
                         const LeaseObject* replaced) {
   json metadata = json::object();
   if (replaced != nullptr && !replaced->metadata.empty()) {
@@ -86,6 +117,7 @@ std::string print_lease(const std::string& key, const std::string& document, con
   metadata["labels"][std::string(kOurLabel)] = kOurName;
   metadata["annotations"][kKey] = key;
   metadata["annotations"][kDocument] = document;
+  if (!wake.empty()) metadata["annotations"][kWake] = wake;
   if (replaced != nullptr) {
     // The uid too: without it, an update of a Lease that is gone would make a new one.
     metadata["uid"] = replaced->uid;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "baton/result.h"
 #include "core/lock_table.h"
@@ -23,12 +24,19 @@ struct LeaseObject {
   std::uint64_t version = 0;
   std::string key;
   std::string document;
+  std::string wake;      // whom the last write may have freed: see print_wakes
   std::string metadata;  // JSON: what others may have put there stays there
   std::int64_t transitions = 0;
 };
 
-// Of one object in JSON.
+// Of one object in JSON; or of the `object` of a watch event, if that is what it is.
 [[nodiscard]] BATON_EXPORT Result<LeaseObject> parse_lease(std::string_view json);
+
+// "channel=grant channel=grant": short enough to be looked at without reading the whole document.
+[[nodiscard]] BATON_EXPORT std::string print_wakes(const std::vector<core::Wake>& wakes);
+// Those of `text` that are not in `before`.
+[[nodiscard]] BATON_EXPORT std::vector<core::Wake> new_wakes(std::string_view text,
+                                                             std::string_view before);
 
 // What people and other tools look at: filled in while somebody holds the name alone.
 struct LeaseSpec {
@@ -42,6 +50,7 @@ struct LeaseSpec {
 
 // The body of a create, or of an update of `replaced`, which says its version and uid.
 [[nodiscard]] std::string print_lease(const std::string& key, const std::string& document,
-                                      const LeaseSpec& spec, const LeaseObject* replaced);
+                                      const std::string& wake, const LeaseSpec& spec,
+                                      const LeaseObject* replaced);
 
 }  // namespace baton::store::kubernetes

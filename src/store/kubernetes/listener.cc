@@ -35,6 +35,7 @@ void Listener::follow(const std::stop_token& stop) {
         version,
         [&](const WatchEvent& event) {
           heard = true;
+          hears_ = event.kind != WatchEvent::Kind::gone;
           if (event.kind == WatchEvent::Kind::gone) {
             version = 0;
           } else if (event.version != 0) {
@@ -43,6 +44,7 @@ void Listener::follow(const std::stop_token& stop) {
           on_event_(event);
         },
         stop);
+    hears_ = false;
     if (heard) backoff.reset();
     // Also after a stream that just ended: a server that ends them at once must not be hammered.
     const bool useless = !ended && ended.error().code == Code::unauthorized;

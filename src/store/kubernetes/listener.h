@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -22,12 +23,17 @@ class Listener {
 
   void need();
 
+  // It is connected, and what changes is heard at once; unless the line is dead and nobody has
+  // noticed yet.
+  [[nodiscard]] bool hears() const { return hears_; }
+
  private:
   void follow(const std::stop_token& stop);
   void pause(Millis time, const std::stop_token& stop);
 
   LeaseApi& api_;
   const OnEvent on_event_;
+  std::atomic<bool> hears_ = false;
   std::once_flag started_;
   std::jthread thread_;
 };

@@ -7,6 +7,9 @@ namespace {
 
 constexpr std::size_t kMostNames = 16'384;
 
+// How much later than it came a record may be taken for seen, where many changes come at once.
+constexpr core::StoreTime kReadEvery = Millis(200);
+
 Known understand(const std::string& key, LeaseObject lease, const Known* before,
                  const Moment& now) {
   Known known;
@@ -28,69 +31,80 @@ Known understand(const std::string& key, LeaseObject lease, const Known* before,
   return known;
 }
 
-const core::Holder* holder_of(const Known* known, GrantId grant) {
-  if (known == nullptr) return nullptr;
-  const auto& holders = known->state.holders;
-  const auto it = std::find_if(holders.begin(), holders.end(),
-                               [&](const core::Holder& h) { return h.grant == grant; });
-  return it == holders.end() ? nullptr : &*it;
-}
-
-bool somebody_left(const Known* before, const Known& now) {
-  if (before == nullptr) return true;
-  return std::any_of(before->state.holders.begin(), before->state.holders.end(),
-                     [&](const core::Holder& was) {
-                       const core::Holder* is = holder_of(&now, was.grant);
-                       return is == nullptr || is->mode != was.mode;
-                     });
-}
-
-// Who was promoted or revoked, and whose conversion may go on.
-std::vector<core::Wake> news(const Known* before, const Known& now) {
-  std::vector<core::Wake> wakes;
-  for (const core::Holder& holder : now.state.holders) {
-    const core::Holder* was = holder_of(before, holder.grant);
-    const bool handed = holder.state == core::HolderState::handed && was == nullptr;
-    const bool revoked = holder.revoked && (was == nullptr || !was->revoked);
-    if (handed || revoked) wakes.push_back({holder.channel, holder.grant});
-  }
-  if (before == nullptr) return wakes;
-  for (const core::Holder& was : before->state.holders) {
-    const bool broken = holder_of(&now, was.grant) == nullptr;
-    if (broken) wakes.push_back({was.channel, was.grant});
-  }
-  if (!somebody_left(before, now)) return wakes;
-  for (const core::Waiter& waiter : now.state.waiters) {
-    if (waiter.converting) wakes.push_back({waiter.channel, waiter.grant});
-  }
-  return wakes;
-}
-
 }  // namespace
 
-std::shared_ptr<const Known> NameCache::get(const std::string& key) const {
+std::uint64_t NameCache::Entry::version() const {
+  return std::max(newer_version, known == nullptr ? 0 : known->lease.version);
+}
+
+void NameCache::Entry::read_newer(const std::string& key) {
+  if (newer.empty()) return;
+  if (auto lease = parse_lease(newer); lease && lease->version == newer_version) {
+    known = std::make_shared<Known>(understand(key, std::move(*lease), known.get(), newer_at));
+    read_at = newer_at.here;
+  }
+  newer.clear();
+  newer_version = 0;
+}
+
+std::shared_ptr<const Known> NameCache::get(const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return nullptr;
   it->second.used = ++uses_;
+  it->second.read_newer(key);
   return it->second.known;
 }
 
-std::vector<core::Wake> NameCache::learn(const std::string& key, LeaseObject lease,
-                                         const Moment& now, std::shared_ptr<const Known>& learnt) {
+NameCache::Wakes NameCache::learn(const std::string& key, LeaseObject lease, const Moment& now,
+                                  std::shared_ptr<const Known>& learnt) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[key];
   entry.used = ++uses_;
-  if (entry.known != nullptr && entry.known->lease.version >= lease.version) {
+  entry.read_newer(key);
+  if (entry.version() >= lease.version) {
     learnt = entry.known;
     return {};
   }
-  auto known = std::make_shared<Known>(understand(key, std::move(lease), entry.known.get(), now));
-  auto wakes = news(entry.known.get(), *known);
-  keys_[known->lease.name] = key;
-  entry.known = known;
-  learnt = std::move(known);
+  Wakes wakes = new_wakes(lease.wake, entry.wake);
+  entry.wake = lease.wake;
+  entry.known = std::make_shared<Known>(understand(key, std::move(lease), entry.known.get(), now));
+  entry.read_at = now.here;
+  keys_[entry.known->lease.name] = key;
+  learnt = entry.known;
   make_room();
+  return wakes;
+}
+
+NameCache::Wakes NameCache::heard(const std::string& name, std::uint64_t version,
+                                  const std::string& wake, std::string_view text,
+                                  const Moment& now) {
+  const std::lock_guard lock(mutex_);
+  const auto key = keys_.find(name);
+  if (key == keys_.end()) return {};
+  Entry& entry = entries_[key->second];
+  if (entry.version() >= version) return {};
+  Wakes wakes = new_wakes(wake, entry.wake);
+  entry.wake = wake;
+  entry.newer = text;
+  entry.newer_version = version;
+  entry.newer_at = now;
+  if (now.here - entry.read_at >= kReadEvery) entry.read_newer(key->second);
+  return wakes;
+}
+
+// Somebody broke the lock, or let it go: its holders may not know.
+NameCache::Wakes NameCache::heard_of_end(const std::string& name, std::uint64_t version) {
+  const std::lock_guard lock(mutex_);
+  const auto key = keys_.find(name);
+  if (key == keys_.end()) return {};
+  Entry& entry = entries_[key->second];
+  if (entry.version() > version) return {};
+  Wakes wakes;
+  for (const core::Holder& holder : entry.known->state.holders) {
+    wakes.push_back({holder.channel, holder.grant});
+  }
+  erase(std::string(key->second));
   return wakes;
 }
 
@@ -99,6 +113,11 @@ void NameCache::wrote(const std::string& key, std::shared_ptr<const Known> known
   Entry& entry = entries_[key];
   entry.used = ++uses_;
   if (entry.known != nullptr && entry.known->lease.version > known->lease.version) return;
+  if (entry.newer_version <= known->lease.version) {
+    entry.newer.clear();
+    entry.newer_version = 0;
+  }
+  entry.wake = known->lease.wake;
   keys_[known->lease.name] = key;
   entry.known = std::move(known);
   make_room();
@@ -107,21 +126,19 @@ void NameCache::wrote(const std::string& key, std::shared_ptr<const Known> known
 void NameCache::forget(const std::string& key, std::uint64_t version) {
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find(key);
-  if (it == entries_.end() || it->second.known->lease.version > version) return;
-  keys_.erase(it->second.known->lease.name);
-  entries_.erase(it);
+  if (it != entries_.end() && it->second.version() <= version) erase(key);
 }
 
-std::string NameCache::key_of(const std::string& object_name) const {
-  const std::lock_guard lock(mutex_);
-  const auto it = keys_.find(object_name);
-  return it == keys_.end() ? std::string() : it->second;
-}
-
-Known NameCache::read(const std::string& key, LeaseObject lease, const Moment& now) const {
+Known NameCache::read(const std::string& key, LeaseObject lease, const Moment& now) {
   const auto before = get(key);
   if (before != nullptr && before->lease.version == lease.version) return *before;
   return understand(key, std::move(lease), before.get(), now);
+}
+
+void NameCache::erase(const std::string& key) {
+  const auto it = entries_.find(key);
+  if (it->second.known != nullptr) keys_.erase(it->second.known->lease.name);
+  entries_.erase(it);
 }
 
 // Drops the half that was not used for the longest time.
@@ -130,7 +147,7 @@ void NameCache::make_room() {
   const std::uint64_t limit = uses_ - std::min<std::uint64_t>(uses_, kMostNames / 2);
   std::erase_if(entries_, [&](const auto& entry) {
     if (entry.second.used > limit) return false;
-    keys_.erase(entry.second.known->lease.name);
+    if (entry.second.known != nullptr) keys_.erase(entry.second.known->lease.name);
     return true;
   });
 }

@@ -20,15 +20,22 @@ struct Known {
 
 // What this client has seen of the names that it was asked for. It is what expiry is judged by: a
 // record that is still the same counts from when it was first seen. Forgetting a name is safe; its
-// records then count anew. Thread-safe.
+// records then count anew. Whoever may have become able to go on by what is taken in is named in
+// the answer. Thread-safe.
 class NameCache {
  public:
-  [[nodiscard]] std::shared_ptr<const Known> get(const std::string& key) const;
+  using Wakes = std::vector<core::Wake>;
 
-  // Takes in what the server has, and says who may have become able to go on by it. `learnt` is
-  // what the cache has now, which may be newer.
-  std::vector<core::Wake> learn(const std::string& key, LeaseObject lease, const Moment& now,
-                                std::shared_ptr<const Known>& learnt);
+  [[nodiscard]] std::shared_ptr<const Known> get(const std::string& key);
+
+  // What the server answered. `learnt` is what the cache has now, which may be newer.
+  Wakes learn(const std::string& key, LeaseObject lease, const Moment& now,
+              std::shared_ptr<const Known>& learnt);
+
+  // What a watch told of the Lease of that name. Most of it is read only when it is needed.
+  Wakes heard(const std::string& name, std::uint64_t version, const std::string& wake,
+              std::string_view text, const Moment& now);
+  Wakes heard_of_end(const std::string& name, std::uint64_t version);
 
   // What we wrote ourselves and therefore know exactly.
   void wrote(const std::string& key, std::shared_ptr<const Known> known);
@@ -36,23 +43,29 @@ class NameCache {
   // There is no Lease any more. `version`: of the last one that is known to be gone.
   void forget(const std::string& key, std::uint64_t version);
 
-  // The key of a Lease if it is one that this client was asked for.
-  [[nodiscard]] std::string key_of(const std::string& object_name) const;
-
   // Reads a Lease by what is known of it, and keeps nothing.
-  [[nodiscard]] Known read(const std::string& key, LeaseObject lease, const Moment& now) const;
+  [[nodiscard]] Known read(const std::string& key, LeaseObject lease, const Moment& now);
 
  private:
   struct Entry {
     std::shared_ptr<const Known> known;
+    core::StoreTime read_at{0};
+    std::string wake;
+    std::string newer;  // heard and not read yet
+    std::uint64_t newer_version = 0;
+    Moment newer_at;
     std::uint64_t used = 0;
+
+    [[nodiscard]] std::uint64_t version() const;
+    void read_newer(const std::string& key);
   };
   void make_room();
+  void erase(const std::string& key);
 
-  mutable std::mutex mutex_;
-  mutable std::unordered_map<std::string, Entry> entries_;  // by key
-  std::unordered_map<std::string, std::string> keys_;       // by the name of the Lease
-  mutable std::uint64_t uses_ = 0;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Entry> entries_;     // by key
+  std::unordered_map<std::string, std::string> keys_;  // by the name of the Lease
+  std::uint64_t uses_ = 0;
 };
 
 }  // namespace baton::store::kubernetes

@@ -24,6 +24,28 @@ std::int64_t transitions(const Known* before, const core::NameState& after) {
   return before->lease.transitions + (passed ? 1 : 0);
 }
 
+// Those that this write wakes, and those that a client which missed an earlier one must still hear
+// of.
+std::vector<core::Wake> still_to_wake(const core::NameState& state, std::vector<core::Wake> wakes) {
+  for (const core::Holder& holder : state.holders) {
+    if (holder.state != core::HolderState::handed && !holder.revoked) continue;
+    wakes.push_back({holder.channel, holder.grant});
+  }
+  return wakes;
+}
+
+// Claims that only ask whether it is their turn: who follows the Lease need not ask the server.
+bool only_asks(const Group& group) {
+  return std::all_of(group.requests.begin(), group.requests.end(), [](const Request* request) {
+    return request->verb == Verb::claim && request->ticket <= Millis{0};
+  });
+}
+
+bool all_queued(const Step& step) {
+  return std::all_of(step.replies.begin(), step.replies.end(),
+                     [](const Reply& reply) { return reply.outcome == Outcome::queued; });
+}
+
 bool drew_tokens(const Step& step) {
   return std::any_of(step.replies.begin(), step.replies.end(),
                      [](const Reply& reply) { return !reply.tokens.empty(); });
@@ -88,8 +110,9 @@ Snapshot NameDocuments::snapshot(const Group& group) const {
   return found;
 }
 
-Result<Written> NameDocuments::write(const core::NameState& state, Known& next, const Moment& now,
-                                     Deadline deadline) {
+Result<Written> NameDocuments::write(const core::NameState& state,
+                                     const std::vector<core::Wake>& wakes, Known& next,
+                                     const Moment& now, Deadline deadline) {
   static const Timings kNone;
   next.state = state;
   next.state.dirty = false;
@@ -100,14 +123,17 @@ Result<Written> NameDocuments::write(const core::NameState& state, Known& next, 
   LeaseSpec spec = spec_of(state, next.timings);
   spec.transitions = transitions(known_.get(), state);
   const std::string body =
-      print_lease(key_, document, spec, known_ != nullptr ? &known_->lease : nullptr);
+      print_lease(key_, document, print_wakes(still_to_wake(state, wakes)), spec,
+                  known_ != nullptr ? &known_->lease : nullptr);
   if (known_ == nullptr) return api_.create(body, deadline);
   return api_.update(known_->lease.name, body, deadline);
 }
 
 Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   const auto nothing = [&] {
-    return Commit{.end = step.found.guessed ? Commit::End::unproven : Commit::End::done};
+    const bool believed = known_ != nullptr && listener_.hears() && only_asks(step.group);
+    const bool proven = !step.found.guessed || (believed && all_queued(step));
+    return Commit{.end = proven ? Commit::End::done : Commit::End::unproven};
   };
   const auto dirty = step.dirty();
   if (dirty.empty()) return nothing();
@@ -118,7 +144,8 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
 
   auto next = std::make_shared<Known>();
   const Moment now{step.found.now, api_.now().server};
-  auto written = keep ? write(state, *next, now, deadline) : api_.remove(known_->lease, deadline);
+  auto written = keep ? write(state, step.wakes, *next, now, deadline)
+                      : api_.remove(known_->lease, deadline);
   if (!written) return written.error();
   if (written->fate == Written::Fate::too_large) return Commit{.end = Commit::End::too_large};
   if (written->fate == Written::Fate::conflict) return Commit{.end = Commit::End::conflict};
@@ -131,7 +158,7 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
 Result<Commit> NameDocuments::pass_through(const Step& step, Deadline deadline) {
   Known next;
   const Moment now{step.found.now, api_.now().server};
-  auto written = write({}, next, now, deadline);
+  auto written = write({}, {}, next, now, deadline);
   if (!written) return written.error();
   if (written->fate != Written::Fate::done) return Commit{.end = Commit::End::conflict};
   // If that fails, an empty Lease is left for the next holder to use.

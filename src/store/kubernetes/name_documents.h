@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "store/common/document_loop.h"
+#include "store/kubernetes/listener.h"
 #include "store/kubernetes/name_cache.h"
 #include "store/kubernetes/schema_version.h"
 
@@ -15,8 +16,9 @@ namespace baton::store::kubernetes {
 // one update.
 class NameDocuments final : public Documents {
  public:
-  NameDocuments(std::string key, LeaseApi& api, NameCache& cache, SchemaVersion& schema)
-      : key_(std::move(key)), api_(api), cache_(cache), schema_(schema) {}
+  NameDocuments(std::string key, LeaseApi& api, NameCache& cache, SchemaVersion& schema,
+                const Listener& listener)
+      : key_(std::move(key)), api_(api), cache_(cache), schema_(schema), listener_(listener) {}
 
   Result<Snapshot> read(const Group& group, bool may_guess, Deadline deadline) override;
   Result<Commit> commit(const Step& step, Deadline deadline) override;
@@ -30,8 +32,9 @@ class NameDocuments final : public Documents {
   [[nodiscard]] Result<void> look(Deadline deadline);
   [[nodiscard]] Result<void> look_at_schema(const Group& group, bool may_guess, Deadline deadline);
   [[nodiscard]] Snapshot snapshot(const Group& group) const;
-  [[nodiscard]] Result<Written> write(const core::NameState& state, Known& next, const Moment& now,
-                                      Deadline deadline);
+  [[nodiscard]] Result<Written> write(const core::NameState& state,
+                                      const std::vector<core::Wake>& wakes, Known& next,
+                                      const Moment& now, Deadline deadline);
   [[nodiscard]] Result<Commit> pass_through(const Step& step, Deadline deadline);
   void remember(const Step& step, std::shared_ptr<Known> next, LeaseObject lease);
 
@@ -39,6 +42,7 @@ class NameDocuments final : public Documents {
   LeaseApi& api_;
   NameCache& cache_;
   SchemaVersion& schema_;
+  const Listener& listener_;
   std::shared_ptr<const Known> known_;  // what the last reading found
   std::int64_t schema_seen_ = 0;
   bool schema_changed_ = false;
