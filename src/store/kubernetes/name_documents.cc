@@ -1,11 +1,15 @@
 #include "store/kubernetes/name_documents.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "store/kubernetes/object_name.h"
 
 namespace baton::store::kubernetes {
 namespace {
+
+// A place in the queue that lasts so long need not be written again yet.
+constexpr core::StoreTime kAmpleTime = Millis(1000);
 
 // Of one write: below are the draws of creates, see resolved().
 constexpr std::uint64_t kUpdateDraws = kDraws / 2;
@@ -138,6 +142,10 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   const auto dirty = step.dirty();
   if (dirty.empty()) return nothing();
   const core::NameState& state = step.states.at(key_);
+  if (can_wait(step)) {
+    keep_for_later(state);
+    return Commit{};
+  }
   const bool keep = !core::forgettable(state, step.found.now);
   if (!keep && known_ == nullptr)
     return drew_tokens(step) ? pass_through(step, deadline) : nothing();
@@ -148,10 +156,54 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
                       : api_.remove(known_->lease, deadline);
   if (!written) return written.error();
   if (written->fate == Written::Fate::too_large) return Commit{.end = Commit::End::too_large};
-  if (written->fate == Written::Fate::conflict) return Commit{.end = Commit::End::conflict};
+  if (written->fate == Written::Fate::conflict) return lost_the_race(step.group, deadline);
   const std::uint64_t version = written->lease.version;
   remember(step, keep ? std::move(next) : nullptr, std::move(written->lease));
   return Commit{.version = version};
+}
+
+// Waiters that only refresh their places are the bulk of what is written where many wait, and every
+// such write sends all others back to read. While at least half of the time is left that the
+// document gives them, it is enough that we know.
+bool NameDocuments::can_wait(const Step& step) const {
+  if (known_ == nullptr || !listener_.hears() || !all_queued(step)) return false;
+  core::NameState refreshed = step.states.at(key_);
+  const core::NameState& before = step.found.documents.at(key_).state;
+  if (refreshed.waiters.size() != before.waiters.size()) return false;
+  for (std::size_t i = 0; i < before.waiters.size(); ++i) {
+    core::Waiter& waiter = refreshed.waiters[i];
+    if (waiter.stale == before.waiters[i].stale) continue;
+    const auto written = known_->timings.find("w" + to_string(waiter.grant));
+    if (waiter.converting || written == known_->timings.end()) return false;
+    const auto left = written->second.ends - step.found.now;
+    if (left < kAmpleTime || left < (waiter.stale - step.found.now) / 2) return false;
+    waiter.stale = before.waiters[i].stale;
+  }
+  return refreshed.waiters == before.waiters && refreshed.holders == before.holders &&
+         refreshed.tombstones == before.tombstones && refreshed.note == before.note;
+}
+
+void NameDocuments::keep_for_later(const core::NameState& state) {
+  auto next = std::make_shared<Known>(*known_);
+  next->state = state;
+  next->state.dirty = false;
+  cache_.wrote(key_, std::move(next));
+}
+
+// The more often that happens, the longer we stand back. Who follows the Lease may know by then what
+// it lost to.
+Commit NameDocuments::lost_the_race(const Group& group, Deadline deadline) {
+  Commit commit{.end = Commit::End::conflict};
+  const auto pause = backoff_.next(random_());
+  if (BootClock::now() + pause >= deadline) return commit;
+  if (++conflicts_ > 1) std::this_thread::sleep_for(pause);
+  auto now_known = listener_.hears() ? cache_.get(key_) : nullptr;
+  const std::uint64_t lost_on = known_ == nullptr ? 0 : known_->lease.version;
+  if (now_known == nullptr || now_known->lease.version <= lost_on) return commit;
+  known_ = std::move(now_known);
+  commit.found = snapshot(group);
+  commit.found->guessed = true;
+  return commit;
 }
 
 // Granted and ended again in one batch: nothing is left, but only a write makes a token.

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
+#include "core/backoff.h"
 #include "store/common/document_loop.h"
 #include "store/kubernetes/listener.h"
 #include "store/kubernetes/name_cache.h"
@@ -35,6 +37,9 @@ class NameDocuments final : public Documents {
   [[nodiscard]] Result<Written> write(const core::NameState& state,
                                       const std::vector<core::Wake>& wakes, Known& next,
                                       const Moment& now, Deadline deadline);
+  [[nodiscard]] bool can_wait(const Step& step) const;
+  void keep_for_later(const core::NameState& state);
+  [[nodiscard]] Commit lost_the_race(const Group& group, Deadline deadline);
   [[nodiscard]] Result<Commit> pass_through(const Step& step, Deadline deadline);
   void remember(const Step& step, std::shared_ptr<Known> next, LeaseObject lease);
 
@@ -47,6 +52,9 @@ class NameDocuments final : public Documents {
   std::int64_t schema_seen_ = 0;
   bool schema_changed_ = false;
   std::vector<core::Wake> wakes_;
+  int conflicts_ = 0;
+  core::Backoff backoff_{Millis(4), Millis(250)};
+  std::mt19937_64 random_{std::random_device{}()};
 };
 
 }  // namespace baton::store::kubernetes
