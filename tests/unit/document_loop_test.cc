@@ -16,6 +16,7 @@ class FakeDocuments final : public Documents {
   int reads = 0;
   int writes = 0;
   bool guesses = false;
+  bool knows_versions = false;
   std::function<void()> before_commit;
   std::optional<Error> fails;
 
@@ -33,7 +34,7 @@ class FakeDocuments final : public Documents {
       if (kept.contains(key)) document = kept[key];
       resolve(document.state, document.version);
     }
-    found.base = revision * kDraws;
+    if (knows_versions) found.base = revision * kDraws;
     return found;
   }
 
@@ -106,6 +107,7 @@ TEST_F(DocumentLoopTest, tokens_grow_with_and_without_a_guess) {
   Token last = 0;
   for (std::uint64_t i = 1; i < 20; ++i) {
     documents.guesses = i % 3 != 0;
+    documents.knows_versions = i % 2 != 0;
     const auto replies = apply({request(Verb::acquire, i, "a")});
     ASSERT_EQ(replies[0].outcome, Outcome::granted);
     EXPECT_GT(replies[0].tokens[0], last);

@@ -50,9 +50,10 @@ std::optional<std::string> damaged(const Request& request, const Snapshot& found
 
 // The core on copies of what was found.
 Result<Step> applied(const Group& group, const Snapshot& found) {
-  Step step{group, found, {}, {}, {}};
+  Step step{group, found, {}, {}, {}, false};
   core::LockTable table;
-  table.last = found.base;
+  const std::uint64_t base = found.base == 0 ? kPending : found.base;
+  table.last = base;
   core::Effects effects;
   for (const auto& [key, document] : found.documents) {
     if (!document.damage.empty()) {
@@ -75,7 +76,7 @@ Result<Step> applied(const Group& group, const Snapshot& found) {
       it->second.dirty = false;  // to the core it means: by this request
     }
   }
-  if (table.last - found.base >= kDraws) {
+  if (table.last - base >= kDraws) {
     return Error{.code = Code::unsupported, .message = "too many waiters for this store"};
   }
   for (auto& [key, state] : table.names) {
@@ -83,6 +84,7 @@ Result<Step> applied(const Group& group, const Snapshot& found) {
     step.states.emplace(key, std::move(state));
   }
   step.wakes = std::move(effects.wakes);
+  step.drew = table.last != base;
   return step;
 }
 
@@ -219,7 +221,7 @@ Result<void> DocumentLoop::run(const std::vector<std::size_t>& chosen, Deadline 
     const bool too_large = commit->end == Commit::End::too_large;
     if (too_large && chosen.size() == 1) {
       answers.fill(chosen,
-                   reply_of(Outcome::denied, "too much for this store to keep of one name"));
+                   reply_of(Outcome::unsupported, "more than this store can keep in one write"));
       return {};
     }
     const bool was_guess = found->guessed;

@@ -4,6 +4,7 @@
 // nobody else did in between: read, apply, write back on condition; on a conflict, again.
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,23 +14,30 @@
 
 namespace baton::store {
 
-// Tokens and turns are drawn as version * kDraws + n, where the version is one that the document's
-// write is certain to come after and that no earlier draw came from. A write that does not know one
-// yet leaves n alone in the document: it stands for (version of that very write - 1) * kDraws + n,
-// and every reader sees it so (resolve).
+// Tokens and turns are drawn as (version - 1) * kDraws + n, where the version is that of the write
+// that keeps them. It is not known before: until then they are kPending + n, also in the document
+// as written, and every reader works it out from the document's version (resolve). A store whose
+// versions change without its doing says a version itself instead: Snapshot::base.
 inline constexpr std::uint64_t kDraws = 1 << 16;
+inline constexpr std::uint64_t kPending = std::uint64_t{1} << 62;
+
+// What else a store needs to know of a document that it gave, when it is to be replaced.
+struct Provenance {
+  virtual ~Provenance() = default;
+};
 
 // A name as one reading found it.
 struct Document {
   core::NameState state;      // in times of the local clock; what is dead has expired by `now`
-  std::uint64_t version = 0;  // 0: there is no document; never 1
+  std::uint64_t version = 0;  // 0: there is no document
   std::string damage;         // what is wrong with it, in words
+  std::shared_ptr<const Provenance> provenance;
 };
 
 struct Snapshot {
   std::map<std::string, Document> documents;  // of every key that was asked for
   core::StoreTime now{0};                     // of the store's clock, when they were read
-  std::uint64_t base = 0;                     // draws start above it; 0: not known before the write
+  std::uint64_t base = 0;                     // draws start above it; 0: at kPending
   bool guessed = false;                       // nobody was asked: only a write can prove it
 };
 
@@ -46,6 +54,8 @@ struct Step {
   std::map<std::string, core::NameState> states;  // dirty: changed in a way that must be kept
   std::vector<Reply> replies;                     // one a request
   std::vector<core::Wake> wakes;
+  bool drew = false;  // tokens or turns were drawn: even if nothing of it is left, a write must use
+                      // up the version they came from
 
   // Keys of `states` that are dirty, sorted.
   [[nodiscard]] std::vector<std::string> dirty() const;
@@ -59,7 +69,7 @@ struct Commit {
     too_large  // the store refuses to keep so much; nothing is written
   };
   End end = End::done;
-  std::uint64_t version = 0;      // done: of the write, for draws that did not know one
+  std::uint64_t version = 0;      // done: of the write; 0 if there was none
   std::optional<Snapshot> found;  // conflict: what is there instead, if the answer said so
 };
 
@@ -77,10 +87,10 @@ class Documents {
   virtual Result<Commit> commit(const Step& step, Deadline deadline) = 0;
 };
 
-// Draws that did not know their version get it.
+// Pending draws get the version of the write that kept them.
 void resolve(core::NameState& state, std::uint64_t version);
 [[nodiscard]] constexpr std::uint64_t resolved(std::uint64_t draw, std::uint64_t version) {
-  return draw == 0 || draw >= kDraws || version == 0 ? draw : draw + (version - 1) * kDraws;
+  return draw < kPending || version == 0 ? draw : draw - kPending + (version - 1) * kDraws;
 }
 
 class DocumentLoop {

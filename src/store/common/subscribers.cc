@@ -30,6 +30,11 @@ void Subscribers::wake(const std::string& channel, std::span<const GrantId> gran
   for (auto it = from; it != to; ++it) it->second->wake(grants);
 }
 
+bool Subscribers::has(const std::string& channel) {
+  const std::lock_guard lock(mutex_);
+  return sinks_.contains(channel);
+}
+
 void Subscribers::wake_all() {
   const std::lock_guard lock(mutex_);
   for (const auto& [channel, sink] : sinks_) sink->wake({});

@@ -20,6 +20,9 @@ class Subscribers : public std::enable_shared_from_this<Subscribers> {
   // Calls the sinks of that channel; after a Watch is destroyed its sink is not called any more.
   void wake(const std::string& channel, std::span<const GrantId> grants);
 
+  // Whether anybody listens to it here.
+  [[nodiscard]] bool has(const std::string& channel);
+
   // Calls every sink with no grant named: after a gap in which wake-ups may have been missed.
   void wake_all();
 
