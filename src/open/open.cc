@@ -31,7 +31,8 @@ bool is_postgres(std::string_view scheme) { return scheme == "postgres" || schem
 Error unknown_scheme(std::string_view url) {
   const std::string_view scheme = scheme_of(url);
   if (scheme.empty()) {
-    return bad_url("a store URL starts with memory:, sqlite:, postgres:// or k8s://, as sqlite:locks.db");
+    return bad_url(
+        "a store URL starts with memory:, sqlite:, postgres:// or k8s://, as sqlite:locks.db");
   }
   if (scheme == "sqlite" || is_postgres(scheme) || scheme == "k8s") {
     return {.code = Code::unsupported,

@@ -10,7 +10,7 @@ namespace baton::store::kubernetes {
                                        const std::function<void(const Known&)>& visit);
 
 // As LockStore::find. The server knows Leases by the hashes of their names, so all are looked at.
-[[nodiscard]] Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache,
-                                                const Query& query, Deadline deadline);
+[[nodiscard]] Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache, const Query& query,
+                                                Deadline deadline);
 
 }  // namespace baton::store::kubernetes

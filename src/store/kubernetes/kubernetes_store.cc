@@ -47,9 +47,9 @@ void keep_within_limits(std::vector<Request>& requests, const Known* known) {
   std::size_t room = kMaxDocument - std::min(taken, kMaxDocument);
   for (Request& request : requests) {
     if (request.verb != Verb::acquire || request.ticket <= Millis{0}) continue;
-    const bool waits = known != nullptr &&
-                       std::any_of(known->state.waiters.begin(), known->state.waiters.end(),
-                                   [&](const auto& w) { return w.grant == request.grant; });
+    const bool waits =
+        known != nullptr && std::any_of(known->state.waiters.begin(), known->state.waiters.end(),
+                                        [&](const auto& w) { return w.grant == request.grant; });
     if (waits) continue;
     const std::size_t needed = room_for(request);
     if (waiters >= kMaxWaiters || room < needed) {

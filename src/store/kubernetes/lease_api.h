@@ -37,8 +37,8 @@ struct WatchEvent {
   enum class Kind { changed, deleted, bookmark, gone, other };  // gone: start over
   Kind kind = Kind::other;
   std::uint64_t version = 0;
-  std::string name;  // of the Lease
-  std::string wake;  // as in LeaseObject
+  std::string name;       // of the Lease
+  std::string wake;       // as in LeaseObject
   std::string_view text;  // all of it, for parse_lease
 };
 

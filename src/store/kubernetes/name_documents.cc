@@ -126,9 +126,8 @@ Result<Written> NameDocuments::write(const core::NameState& state,
   if (document.size() > kMaxDocument) return Written{Written::Fate::too_large, {}};
   LeaseSpec spec = spec_of(state, next.timings);
   spec.transitions = transitions(known_.get(), state);
-  const std::string body =
-      print_lease(key_, document, print_wakes(still_to_wake(state, wakes)), spec,
-                  known_ != nullptr ? &known_->lease : nullptr);
+  const std::string body = print_lease(key_, document, print_wakes(still_to_wake(state, wakes)),
+                                       spec, known_ != nullptr ? &known_->lease : nullptr);
   if (known_ == nullptr) return api_.create(body, deadline);
   return api_.update(known_->lease.name, body, deadline);
 }
@@ -152,8 +151,8 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
 
   auto next = std::make_shared<Known>();
   const Moment now{step.found.now, api_.now().server};
-  auto written = keep ? write(state, step.wakes, *next, now, deadline)
-                      : api_.remove(known_->lease, deadline);
+  auto written =
+      keep ? write(state, step.wakes, *next, now, deadline) : api_.remove(known_->lease, deadline);
   if (!written) return written.error();
   if (written->fate == Written::Fate::too_large) return Commit{.end = Commit::End::too_large};
   if (written->fate == Written::Fate::conflict) return lost_the_race(step.group, deadline);
@@ -190,8 +189,8 @@ void NameDocuments::keep_for_later(const core::NameState& state) {
   cache_.wrote(key_, std::move(next));
 }
 
-// The more often that happens, the longer we stand back. Who follows the Lease may know by then what
-// it lost to.
+// The more often that happens, the longer we stand back. Who follows the Lease may know by then
+// what it lost to.
 Commit NameDocuments::lost_the_race(const Group& group, Deadline deadline) {
   Commit commit{.end = Commit::End::conflict};
   const auto pause = backoff_.next(random_());
