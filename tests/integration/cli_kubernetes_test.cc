@@ -1,3 +1,5 @@
+#include <csignal>
+
 #include "integration/cli_support.h"
 #include "support/kube_server.h"
 
@@ -37,6 +39,19 @@ TEST_F(CliKubernetes, a_waiter_runs_when_the_first_is_done) {
   first->write("go\n");
   ends(*first, 0);
   ends(*second, 0);
+}
+
+// As a CronJob's pod: it looks once and goes, so it never sees a record for as long as its TTL.
+TEST_F(CliKubernetes, a_try_gets_the_lock_of_a_holder_that_was_killed_once_it_has_expired) {
+  auto dead = hold("job", "echo ready; read -r _", {"--ttl", "1s"});
+  dead->kill(SIGKILL);
+  dead->wait();
+  EXPECT_EQ(baton({"run", "job", "--wait", "0s", "--", "true"}).status.code, 75);
+  EXPECT_TRUE(poll_until(
+      [&] {
+        return baton({"run", "job", "--wait", "0s", "--", "true"}).status.code == 0;
+      },
+      std::chrono::seconds(60), std::chrono::milliseconds(300)));
 }
 
 TEST_F(CliKubernetes, the_status_tells_where_it_is) {

@@ -5,6 +5,7 @@
 #include "baton/kubernetes_store.h"
 #include "core/lock_table.h"
 #include "kubernetes_support.h"
+#include "store/kubernetes/find.h"
 #include "store/kubernetes/object_name.h"
 
 namespace baton::test {
@@ -230,6 +231,33 @@ TEST_F(KubernetesStore, a_schema_change_reaches_every_client_before_it_is_answer
   EXPECT_EQ(outcome(*other, acquire(3, "DEFAULT:new")), Outcome::denied);
   EXPECT_TRUE(lease("DEFAULT:new").is_null());
   EXPECT_EQ(outcome(*other, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+}
+
+TEST_F(KubernetesStore, leases_of_the_dead_are_swept_and_no_others) {
+  store::kubernetes::Cluster cluster;
+  cluster.address = server->address();
+  cluster.space = space;
+  cluster.tls.ca_file = server->ca_file();
+  cluster.token = KubeServer::token("admin");
+  std::atomic<std::int64_t> seconds = 1'800'000'000;
+  const auto server_time = [&] { return std::chrono::seconds(seconds.load()); };
+  const auto time = std::make_shared<ManualTime>();
+  auto store = open({.now = [time] { return time->now(); }, .server_time = server_time});
+  Request noted = acquire(1, "DEFAULT:noted");
+  noted.change.text = "kept";
+  EXPECT_EQ(outcome(*store, noted), Outcome::granted);
+  EXPECT_EQ(outcome(*store, acquire(2, "DEFAULT:dead")), Outcome::granted);
+  seconds += 15;
+  time->advance(Millis(5'000));
+  EXPECT_EQ(outcome(*store, acquire(3, kName)), Outcome::granted);
+  seconds += 6;
+  store::kubernetes::LeaseApi api(cluster,
+                                  {.here = [time] { return time->now(); }, .server = server_time});
+  store::kubernetes::NameCache cache;
+  EXPECT_EQ(sweep_locks(api, cache, soon()).value(), 1U);
+  EXPECT_TRUE(lease("DEFAULT:dead").is_null());
+  EXPECT_FALSE(lease("DEFAULT:noted").is_null());
+  EXPECT_FALSE(lease(kName).is_null());
 }
 
 TEST_F(KubernetesStore, the_admin_looks_and_has_nothing_to_migrate) {

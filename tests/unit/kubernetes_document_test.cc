@@ -130,6 +130,14 @@ TEST_F(KubernetesDocument, a_client_too_late_to_observe_believes_the_servers_dat
   EXPECT_EQ(left(-1h), 10s) << "a server clock that was set back frees nothing and keeps nothing";
 }
 
+TEST_F(KubernetesDocument, where_either_date_is_unknown_only_observing_counts) {
+  Timings timings;
+  const std::string dated = print_document(held(), {}, 0, kStart, timings);
+  EXPECT_EQ(read(dated, {StoreTime(50s), ServerTime(0)}, {}, timings).holders[0].expires, 60s);
+  const std::string undated = print_document(held(), {}, 0, {kStart.here, ServerTime(0)}, timings);
+  EXPECT_EQ(read(undated, {StoreTime(50s), kStart.server}, {}, timings).holders[0].expires, 60s);
+}
+
 TEST_F(KubernetesDocument, anything_else_is_damage) {
   Timings timings;
   const std::string good = print_document(held(), {}, 0, kStart, timings);

@@ -73,8 +73,10 @@ Timing read_timing(const json& entry, const Part& part, const Timings& known, co
   if (seen) {
     timing.ends = it->second.ends;
   } else {
+    const bool dated = timing.at != ServerTime{0} && now.server != ServerTime{0};
     const auto by_date = timing.at + timing.lasts + kDateGrace - now.server;
-    timing.ends = now.here + std::clamp<StoreTime>(by_date, StoreTime{0}, timing.lasts);
+    timing.ends = now.here + (dated ? std::clamp<StoreTime>(by_date, StoreTime{0}, timing.lasts)
+                                    : timing.lasts);
   }
   if (holds) {
     const bool same = it != known.end() && it->second.since == timing.since;

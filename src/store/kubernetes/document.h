@@ -16,7 +16,7 @@ namespace baton::store::kubernetes {
 // When one holder, waiter or tombstone ends.
 struct Timing {
   std::uint64_t write = 0;  // the version that was replaced by the write that set this; 0: created
-  ServerTime at{0};         // when that was
+  ServerTime at{0};         // when that was; 0: not known
   std::chrono::microseconds lasts{0};  // from then
   ServerTime since{0};                 // of a holder
   core::StoreTime ends{0};             // by our own clock
@@ -26,7 +26,7 @@ using Timings = std::map<std::string, Timing>;
 
 struct Moment {
   core::StoreTime here{0};
-  ServerTime server{0};
+  ServerTime server{0};  // 0: not known
 };
 
 // A client that never saw a record before believes the server's clock about it only so far: the

@@ -56,4 +56,21 @@ Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache, const Query& 
   return page;
 }
 
+Result<std::size_t> sweep_locks(LeaseApi& api, NameCache& cache, Deadline deadline) {
+  std::vector<LeaseObject> dead;
+  auto visited = visit_locks(api, cache, deadline, [&](const Known& known) {
+    if (known.damage.empty() && core::forgettable(known.state, api.now().here)) {
+      dead.push_back(known.lease);
+    }
+  });
+  if (!visited) return visited.error();
+  std::size_t swept = 0;
+  for (const LeaseObject& lease : dead) {
+    const auto removed = api.remove(lease, deadline);
+    if (!removed) return removed.error();
+    if (removed->fate == Written::Fate::done) ++swept;
+  }
+  return swept;
+}
+
 }  // namespace baton::store::kubernetes

@@ -13,4 +13,8 @@ namespace baton::store::kubernetes {
 [[nodiscard]] Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache, const Query& query,
                                                 Deadline deadline);
 
+// Deletes Leases of which nothing is left but a holder that died, and that nobody has asked for
+// since. Gives how many.
+[[nodiscard]] Result<std::size_t> sweep_locks(LeaseApi& api, NameCache& cache, Deadline deadline);
+
 }  // namespace baton::store::kubernetes

@@ -20,6 +20,7 @@ using namespace kubernetes;  // NOLINT(google-build-using-namespace): its own pa
 
 constexpr std::size_t kLanes = 8;  // requests of one batch that are under way at once
 constexpr std::size_t kMaxWaiters = 500;
+constexpr Millis kSweepLimit{20'000};
 
 Reply reply_of(Outcome outcome, std::string message) {
   Reply reply;
@@ -73,7 +74,9 @@ class KubernetesStore final : public LockStore {
   KubernetesStore(const Cluster& cluster, Clocks clocks)
       : api_(cluster, std::move(clocks)),
         schema_(api_),
-        listener_(api_, [this](const WatchEvent& event) { heard(event); }) {}
+        listener_(
+            api_, [this](const WatchEvent& event) { heard(event); },
+            [this] { (void)sweep_locks(api_, cache_, BootClock::now() + kSweepLimit); }) {}
 
   Result<void> open(Deadline deadline) {
     const auto version = schema_.ask(deadline);
@@ -119,6 +122,15 @@ class KubernetesStore final : public LockStore {
   Listener listener_;
 };
 
+// Something may have happened that makes a difference to whoever asks again.
+bool is_doubtful(const NameBatch& part) {
+  return part.replies.error().in_doubt &&
+         std::any_of(part.requests.begin(), part.requests.end(), [](const Request& request) {
+           const bool repeatable = request.verb == Verb::renew || request.verb == Verb::claim;
+           return request.verb != Verb::get && !(repeatable && request.change.empty());
+         });
+}
+
 // One bad name must not harm the others: where nothing has happened, it may be asked again. But
 // what may have happened all the same can only be said for the whole batch.
 Result<std::vector<Reply>> gather(std::map<std::string, NameBatch>& parts,
@@ -126,16 +138,18 @@ Result<std::vector<Reply>> gather(std::map<std::string, NameBatch>& parts,
   const Error* failure = nullptr;
   std::size_t asked = 0;
   bool some_went_well = false;
+  bool doubtful = false;
   for (const auto& [key, part] : parts) {
     asked += part.places.size();
     if (part.replies) {
       some_went_well = true;
-    } else if (failure == nullptr || part.replies.error().in_doubt) {
+    } else if (failure == nullptr || is_doubtful(part)) {
       failure = &part.replies.error();
+      doubtful = doubtful || is_doubtful(part);
     }
   }
   some_went_well = some_went_well || asked < replies.size();
-  if (failure != nullptr && (failure->in_doubt || !some_went_well)) return *failure;
+  if (failure != nullptr && (doubtful || !some_went_well)) return *failure;
   for (auto& [key, part] : parts) {
     for (std::size_t i = 0; i < part.places.size(); ++i) {
       replies[part.places[i]] = part.replies

@@ -23,13 +23,17 @@ std::uint64_t random_bits() {
   return random();
 }
 
+// Empty if there is no text at that place.
+std::string text_at(const json& answer, const char* place) {
+  const json::json_pointer pointer(place);
+  if (!answer.is_object() || !answer.contains(pointer)) return {};
+  const json& value = answer[pointer];
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
 // What the server says about it, in one line.
 std::string said(const HttpResponse& response) {
-  std::string text;
-  const json status = json::parse(response.body, nullptr, false);
-  if (status.is_object() && status.contains("message") && status["message"].is_string()) {
-    text = status["message"].get<std::string>();
-  }
+  std::string text = text_at(json::parse(response.body, nullptr, false), "/message");
   if (text.empty()) text = "HTTP status " + std::to_string(response.status);
   if (text.size() > 400) text.resize(400);
   std::replace_if(
@@ -245,7 +249,7 @@ Result<LeaseList> LeaseApi::list(const std::string& from, Deadline deadline) {
     if (!lease) return lease.error();
     list.leases.push_back(std::move(*lease));
   }
-  list.next = answer.value("/metadata/continue"_json_pointer, std::string());
+  list.next = text_at(answer, "/metadata/continue");
   return list;
 }
 
@@ -254,8 +258,8 @@ Result<std::string> LeaseApi::server_version(Deadline deadline) {
   auto response = send(call, deadline);
   if (!response) return response.error();
   const json answer = json::parse(response->body, nullptr, false);
-  if (!response->ok() || !answer.is_object()) return std::string("unknown");
-  return answer.value("gitVersion", std::string("unknown"));
+  const std::string known = text_at(answer, "/gitVersion");
+  return known.empty() ? std::string("unknown") : known;
 }
 
 }  // namespace baton::store::kubernetes

@@ -128,8 +128,10 @@ std::string print_lease(const std::string& key, const std::string& document,
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(spec.ttl).count();
     content["holderIdentity"] = spec.holder;
     content["leaseDurationSeconds"] = std::max<std::int64_t>(1, seconds);
-    content["acquireTime"] = print_micro_time(spec.acquired);
-    content["renewTime"] = print_micro_time(spec.renewed);
+    if (spec.renewed != ServerTime{0}) {
+      content["acquireTime"] = print_micro_time(spec.acquired);
+      content["renewTime"] = print_micro_time(spec.renewed);
+    }
   }
   return json{{"apiVersion", "coordination.k8s.io/v1"},
               {"kind", "Lease"},

@@ -31,7 +31,8 @@ std::uint64_t number(std::string_view text) {
 WatchEvent parse_error(std::string_view line) {
   WatchEvent event;
   const json message = json::parse(line, nullptr, false);
-  if (message.is_object() && message.value("/object/code"_json_pointer, 0) == kGone) {
+  const auto code = "/object/code"_json_pointer;
+  if (message.is_object() && message.contains(code) && message[code] == kGone) {
     event.kind = WatchEvent::Kind::gone;
   }
   return event;

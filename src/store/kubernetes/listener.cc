@@ -6,6 +6,11 @@
 #include "core/backoff.h"
 
 namespace baton::store::kubernetes {
+namespace {
+
+constexpr std::uint64_t kBreakOdds = 4;
+
+}  // namespace
 
 Listener::~Listener() {
   thread_.request_stop();
@@ -45,6 +50,8 @@ void Listener::follow(const std::stop_token& stop) {
         },
         stop);
     hears_ = false;
+    // Of many clients some do it, each time others.
+    if (ended && heard && !stop.stop_requested() && random() % kBreakOdds == 0) on_break_();
     if (heard) backoff.reset();
     // Also after a stream that just ended: a server that ends them at once must not be hammered.
     const bool useless = !ended && ended.error().code == Code::unauthorized;

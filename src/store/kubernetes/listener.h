@@ -16,7 +16,9 @@ class Listener {
  public:
   using OnEvent = LeaseApi::OnEvent;
 
-  Listener(LeaseApi& api, OnEvent on_event) : api_(api), on_event_(std::move(on_event)) {}
+  // `on_break` is called now and then, minutes apart, between two connections.
+  Listener(LeaseApi& api, OnEvent on_event, std::function<void()> on_break)
+      : api_(api), on_event_(std::move(on_event)), on_break_(std::move(on_break)) {}
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -33,6 +35,7 @@ class Listener {
 
   LeaseApi& api_;
   const OnEvent on_event_;
+  const std::function<void()> on_break_;
   std::atomic<bool> hears_ = false;
   std::once_flag started_;
   std::jthread thread_;

@@ -5,7 +5,7 @@
 namespace baton::store::kubernetes {
 namespace {
 
-constexpr Millis kLookLimit{4000};
+constexpr Millis kLookLimit{2000};
 
 }  // namespace
 

@@ -67,7 +67,7 @@ void ServerClock::heard(ServerTime date, core::StoreTime at) {
 
 ServerTime ServerClock::at(core::StoreTime local) const {
   const std::lock_guard lock(mutex_);
-  return local + ahead_.value_or(ServerTime{0});
+  return ahead_ ? local + *ahead_ : ServerTime{0};
 }
 
 }  // namespace baton::store::kubernetes

@@ -27,6 +27,7 @@ class BATON_EXPORT ServerClock {
   // An answer with this date arrived at `at`, by our own clock.
   void heard(ServerTime date, core::StoreTime at);
 
+  // Zero if no answer had a date yet.
   [[nodiscard]] ServerTime at(core::StoreTime local) const;
 
  private:
