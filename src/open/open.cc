@@ -76,9 +76,9 @@ constexpr Kind kKinds[] = {
 #endif
 };
 
-constexpr std::string_view kAllSchemes[] = {"memory", "sqlite", "postgres", "postgresql",
-                                            "postgres-advisory", "redis", "rediss", "redis+unix",
-                                            "etcd", "etcds", "k8s"};
+constexpr std::string_view kAllSchemes[] = {
+    "memory",     "sqlite", "postgres", "postgresql", "postgres-advisory", "redis", "rediss",
+    "redis+unix", "etcd",   "etcds",    "k8s"};
 constexpr std::string_view kKnown =
     "memory:, sqlite:, postgres://, postgres-advisory://, redis://, etcd:// and k8s://";
 

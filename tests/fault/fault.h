@@ -2,7 +2,7 @@
 
 // Real processes on a real store, killed, paused and cut off. Every run leaves a history that
 // history.h judges. The store is named by $BATON_FAULT_STORE: sqlite, postgres,
-// postgres_advisory, redis or etcd.
+// postgres_advisory, redis, etcd or kubernetes.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -19,6 +19,7 @@
 #include "baton/store_admin.h"
 #include "history.h"
 #include "support/etcd_server.h"
+#include "support/kube_server.h"
 #include "support/postgres_server.h"
 #include "support/process.h"
 #include "support/redis_server.h"
@@ -36,6 +37,7 @@ class Fault : public ::testing::Test {
   std::unique_ptr<PostgresServer> server;
   std::unique_ptr<RedisServer> redis;
   std::unique_ptr<EtcdServer> etcd;
+  std::unique_ptr<KubeServer> kube;
   std::string url;
   int started = 0;
 
@@ -61,6 +63,9 @@ class Fault : public ::testing::Test {
     } else if (store == "etcd"s) {
       etcd = std::make_unique<EtcdServer>(EtcdOptions{.members = members()});
       url = etcd->url();
+    } else if (store == "kubernetes"s) {
+      kube = std::make_unique<KubeServer>();
+      url = kube->store_url("admin", kube->create_namespace());
     } else {
       url = "sqlite:" + (dir / "locks.db").string();
     }

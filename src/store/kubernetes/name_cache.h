@@ -1,0 +1,71 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "store/kubernetes/lease_object.h"
+
+namespace baton::store::kubernetes {
+
+// A name at one version of its Lease, with all times on our own clock.
+struct Known {
+  LeaseObject lease;
+  core::NameState state;
+  Timings timings;
+  std::string damage;  // what is wrong with it; then there is no state
+};
+
+// What this client has seen of the names that it was asked for. It is what expiry is judged by: a
+// record that is still the same counts from when it was first seen. Forgetting a name is safe; its
+// records then count anew. Whoever may have become able to go on by what is taken in is named in
+// the answer. Thread-safe.
+class NameCache {
+ public:
+  using Wakes = std::vector<core::Wake>;
+
+  [[nodiscard]] std::shared_ptr<const Known> get(const std::string& key);
+
+  // What the server answered. `learnt` is what the cache has now, which may be newer.
+  Wakes learn(const std::string& key, LeaseObject lease, const Moment& now,
+              std::shared_ptr<const Known>& learnt);
+
+  // What a watch told of the Lease of that name. Most of it is read only when it is needed.
+  Wakes heard(const std::string& name, std::uint64_t version, const std::string& wake,
+              std::string_view text, const Moment& now);
+  Wakes heard_of_end(const std::string& name, std::uint64_t version);
+
+  // What we wrote ourselves and therefore know exactly.
+  void wrote(const std::string& key, std::shared_ptr<const Known> known);
+
+  // There is no Lease any more. `version`: of the last one that is known to be gone.
+  void forget(const std::string& key, std::uint64_t version);
+
+  // Reads a Lease by what is known of it, and keeps nothing.
+  [[nodiscard]] Known read(const std::string& key, LeaseObject lease, const Moment& now);
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Known> known;
+    core::StoreTime read_at{0};
+    std::string wake;
+    std::string newer;  // heard and not read yet
+    std::uint64_t newer_version = 0;
+    Moment newer_at;
+    std::uint64_t used = 0;
+
+    [[nodiscard]] std::uint64_t version() const;
+    void read_newer(const std::string& key);
+  };
+  void make_room();
+  void erase(const std::string& key);
+
+  std::mutex mutex_;
+  std::unordered_map<std::string, Entry> entries_;     // by key
+  std::unordered_map<std::string, std::string> keys_;  // by the name of the Lease
+  std::uint64_t uses_ = 0;
+};
+
+}  // namespace baton::store::kubernetes
