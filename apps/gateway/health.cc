@@ -25,14 +25,15 @@ http::Response show_request(const http::Request& asked, ObjectStore& objects) {
 
 }  // namespace
 
-void add_common_routes(http::Router& router, LockClient locks, std::shared_ptr<ObjectStore> objects,
-                       observe::Metrics& metrics) {
+void add_common_routes(http::Router& router, const LockClient& locks,
+                       const std::shared_ptr<ObjectStore>& objects, observe::Metrics& metrics) {
   router.add(
       "GET", "/healthz",
       [](const http::Request&) { return http::Response{.body = "{\"status\":\"alive\"}\n"}; },
       http::Router::Run::at_once);
-  router.add("GET", "/readyz",
-             [locks, objects](const http::Request&) mutable { return ready(locks, *objects); });
+  router.add("GET", "/readyz", [client = locks, objects](const http::Request&) mutable {
+    return ready(client, *objects);
+  });
   router.add("GET", "/metrics", [&metrics](const http::Request&) {
     return http::Response{.body = metrics.text(),
                           .content_type = std::string(observe::Metrics::kContentType)};

@@ -11,8 +11,8 @@ namespace baton::gateway {
 
 // What both services have: GET /healthz (the process lives), /readyz (its stores answer), /metrics
 // and /requests/{name}.
-void add_common_routes(http::Router& router, LockClient locks, std::shared_ptr<ObjectStore> objects,
-                       observe::Metrics& metrics);
+void add_common_routes(http::Router& router, const LockClient& locks,
+                       const std::shared_ptr<ObjectStore>& objects, observe::Metrics& metrics);
 
 // Counts answers by route and status.
 [[nodiscard]] std::function<void(const http::Served&)> counting(observe::Metrics& metrics,

@@ -30,8 +30,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr Millis kLingerTime{2000};
-constexpr std::size_t kLingerBytes = 16 * 1024 * 1024;
-constexpr std::size_t kReadChunk = 64 * 1024;
+constexpr std::size_t kLingerBytes = 16U << 20U;
+constexpr std::size_t kReadChunk = 64U << 10U;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 std::string lower(beast::string_view text) {

@@ -32,8 +32,8 @@ struct ServerOptions {
   std::size_t io_threads = 2;
 
   std::size_t max_connections = 1024;  // more are answered 503 and closed
-  std::size_t max_header_bytes = 16 * 1024;
-  std::size_t max_body_bytes = 1024 * 1024;
+  std::size_t max_header_bytes = 16U << 10U;
+  std::size_t max_body_bytes = 1U << 20U;
   std::size_t max_requests_per_connection = 1000;
 
   Millis header_timeout{10'000};  // from the first byte to the end of the header; a new connection

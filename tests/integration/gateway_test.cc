@@ -10,7 +10,6 @@ namespace baton::test {
 namespace {
 
 using namespace std::chrono_literals;
-using gateway::number;
 using gateway::text;
 
 constexpr std::size_t kRequests = 100;
