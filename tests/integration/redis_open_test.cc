@@ -175,6 +175,13 @@ TEST_F(RedisOpen, a_grant_that_no_replica_has_is_not_believed) {
   EXPECT_EQ(replica.ask({"EXISTS", kJobKey}), "1");
 }
 
+TEST_F(RedisOpen, a_status_that_the_user_may_not_see_is_called_unknown) {
+  ask({"ACL", "SETUSER", "blind", "on", ">pw", "~{baton:*", "&*", "+@all", "-info", "-config"});
+  const auto admin = open_redis_admin(at_server("blind:pw"), soon()).value();
+  EXPECT_TRUE(detail(*admin, "memory policy").starts_with("unknown"));
+  EXPECT_TRUE(detail(*admin, "persistence").starts_with("unknown"));
+}
+
 TEST_F(RedisOpen, the_status_says_what_weakens_the_locks) {
   const auto admin = open_redis_admin(server_->url(), soon()).value();
   EXPECT_EQ(detail(*admin, "memory policy"), "noeviction");

@@ -35,6 +35,7 @@ std::map<std::string, std::string> parse_info(std::string_view text) {
 }
 
 std::string memory_of(const std::string& policy, const std::string& limit) {
+  if (policy.empty()) return "unknown: this user may see neither INFO nor CONFIG GET";
   if (policy == "noeviction") return policy;
   return policy + (limit == "0" ? "; no harm while maxmemory is 0, but" : ": locks can vanish;") +
          " set it to noeviction";
@@ -43,6 +44,7 @@ std::string memory_of(const std::string& policy, const std::string& limit) {
 std::string persistence_of(const std::map<std::string, std::string>& info,
                            const std::string& fsync) {
   const auto aof = info.find("aof_enabled");
+  if (info.empty()) return "unknown: this user may not see INFO";
   if (aof == info.end() || aof->second != "1") {
     return "no append-only file: a restart of the server loses locks";
   }
