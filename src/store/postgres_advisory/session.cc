@@ -251,7 +251,7 @@ bool Session::listen(std::vector<GrantId>& revoked) {
     std::erase(payload, '-');
     if (const auto grant = parse_grant_id(payload)) revoked.push_back(*grant);
   }
-  return there && connection_->still_there();
+  return there;
 }
 
 }  // namespace baton::store::postgres_advisory
