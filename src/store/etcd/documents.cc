@@ -1,17 +1,19 @@
 #include "store/etcd/documents.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/apply.h"
+#include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
 namespace {
 
 using core::StoreTime;
 
-constexpr std::size_t kMostGuesses = 20'000;
+constexpr std::size_t kMostGuesses = 10'000;
 constexpr std::size_t kPage = 512;  // keys
-constexpr Millis kWakeLease{10'000};
+constexpr Millis kMessageLease{10'000};
 
 bool may_be_guessed(Verb verb) {
   return verb != Verb::renew && verb != Verb::get && verb != Verb::break_;
@@ -43,17 +45,20 @@ Document EtcdDocuments::document(const std::string& key, std::shared_ptr<const R
   return document;
 }
 
-// What this process wrote last, or nothing at all where only new holds are asked for.
+// What was last known of a name; nothing at all where only new holds are asked for. A wrong guess
+// costs the cluster a write for nothing, so where somebody else was seen, a newcomer looks first.
 std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
   Snapshot snapshot;
   snapshot.guessed = true;
   snapshot.now = options_.now();
   std::map<std::string, bool> only_acquired;
+  std::set<std::string> newcomers;
   for (const Request* request : group.requests) {
     if (!may_be_guessed(request->verb)) return std::nullopt;
     for (const Ask& ask : request->asks) {
       auto& only = only_acquired.try_emplace(ask.key, true).first->second;
       only = only && request->verb == Verb::acquire;
+      if (request->verb == Verb::acquire) newcomers.insert(ask.key);
     }
   }
   only_acquired.try_emplace(std::string(core::kSchemaKey), true);
@@ -64,6 +69,7 @@ std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
       if (const auto it = guesses_.find(key); it != guesses_.end()) record = it->second;
     }
     if (!record && !only_acquired[key]) return std::nullopt;
+    if (record && newcomers.contains(key) && !all_own(*record)) return std::nullopt;
     if (!record) record = std::make_shared<Record>();
     snapshot.documents[key] = document(key, std::move(record), snapshot.now, false);
   }
@@ -82,17 +88,23 @@ Snapshot EtcdDocuments::snapshot(const Group& group, const Found& found) {
   return snapshot;
 }
 
-// A guess is worth making where nobody else is known to take part. The schema is the one name that
-// everybody reads and nearly nobody writes.
 void EtcdDocuments::remember(const std::string& key, std::shared_ptr<const Record> record) {
-  const bool ours = record && record->damage.empty() && record->version != 0 && all_own(*record);
-  const bool worth = ours || (record && key == core::kSchemaKey && record->damage.empty());
+  const bool known =
+      record && record->damage.empty() && (record->version != 0 || key == core::kSchemaKey);
   const std::lock_guard lock(mutex_);
-  if (worth && guesses_.size() < kMostGuesses) {
-    guesses_[key] = std::move(record);
-  } else {
+  if (!known) {
     guesses_.erase(key);
+    return;
   }
+  if (guesses_.size() >= kMostGuesses) guesses_.erase(guesses_.begin());
+  guesses_[key] = std::move(record);
+}
+
+void EtcdDocuments::believe(const std::string& key, const std::string& text, Revision version) {
+  const std::lock_guard lock(mutex_);
+  const auto it = guesses_.find(key);
+  if (it == guesses_.end() || it->second->version >= version) return;
+  if (auto record = record_sent(text, version, *it->second)) it->second = std::move(record);
 }
 
 Result<Snapshot> EtcdDocuments::read(const Group& group, bool may_guess, Deadline deadline) {
@@ -125,20 +137,29 @@ Result<Commit> EtcdDocuments::commit(const Step& step, Deadline deadline) {
   return Commit{};
 }
 
+std::map<std::string, std::string> EtcdDocuments::messages(const Step& step,
+                                                           const Plan& plan) const {
+  std::map<std::string, wire::Message> by_channel;
+  for (const core::Wake& wake : step.wakes) by_channel[wake.channel].grants.push_back(wake.grant);
+  for (auto& [channel, documents] : plan.documents_for_others()) {
+    by_channel[channel].documents = std::move(documents);
+  }
+  std::map<std::string, std::string> messages;
+  for (const auto& [channel, message] : by_channel) {
+    if (!subscribers_->has(channel)) messages[channel] = wire::message(message);
+  }
+  return messages;
+}
+
 Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline deadline) {
-  std::map<std::string, std::string> wakes;
-  if (options_.send_wakeups) {
-    for (const core::Wake& wake : step.wakes) {
-      if (!subscribers_->has(wake.channel)) wakes[wake.channel] += to_string(wake.grant);
-    }
+  const auto told = messages(step, plan);
+  LeaseId lease = told.empty() ? 0 : leases_.any();
+  if (!told.empty() && lease == 0) {
+    const auto got = leases_.get(kMessageLease, BootClock::now() + kMessageLease, deadline);
+    if (!got) return got.error();
+    lease = *got;
   }
-  LeaseId wake_lease = wakes.empty() ? 0 : leases_.any();
-  if (!wakes.empty() && wake_lease == 0) {
-    const auto lease = leases_.get(kWakeLease, BootClock::now() + kWakeLease, deadline);
-    if (!lease) return lease.error();
-    wake_lease = *lease;
-  }
-  auto answer = gateway_.txn(plan.txn(wakes, wake_lease), deadline);
+  auto answer = gateway_.txn(plan.txn(told, lease), deadline);
   if (!answer) {
     // If it was written, it must end all the same.
     if (answer.error().in_doubt) keep(step, plan, 0);
@@ -148,8 +169,8 @@ Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline
     return Commit{.end = Commit::End::too_large};
   }
   if (answer->refused == TxnAnswer::Refused::lease_not_found) {
-    for (const LeaseId lease : plan.leases()) leases_.forget(lease);
-    leases_.forget(wake_lease);
+    for (const LeaseId used : plan.leases()) leases_.forget(used);
+    leases_.forget(lease);
     return Commit{.end = Commit::End::conflict};
   }
   if (!answer->succeeded) {

@@ -23,7 +23,6 @@ class EtcdDocuments final : public Documents {
  public:
   struct Options {
     std::function<core::StoreTime()> now;
-    bool send_wakeups = true;
   };
   EtcdDocuments(Gateway& gateway, Leases& leases, Layout layout, Options options);
 
@@ -31,6 +30,9 @@ class EtcdDocuments final : public Documents {
   Result<Commit> commit(const Step& step, Deadline deadline) override;
 
   [[nodiscard]] Result<Page<LockInfo>> find(const Query& query, Deadline deadline);
+
+  // Another process says what it has just written. A guess, as good as our own.
+  void believe(const std::string& key, const std::string& text, Revision version);
 
   // Removes the marks of our own claimants that have ended: a shared lease would keep them.
   [[nodiscard]] Result<void> drop_ended(Deadline deadline);
@@ -46,6 +48,8 @@ class EtcdDocuments final : public Documents {
                                   core::StoreTime now, bool remember);
   [[nodiscard]] Result<Commit> write(const Step& step, const Plan& plan, Deadline deadline);
   void keep(const Step& step, const Plan& plan, Revision version);
+  [[nodiscard]] std::map<std::string, std::string> messages(const Step& step,
+                                                            const Plan& plan) const;
   void remember(const std::string& key, std::shared_ptr<const Record> record);
   void wake_here(const Step& step);
 

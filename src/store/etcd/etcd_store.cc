@@ -85,7 +85,10 @@ class EtcdStore final : public LockStore {
   Leases leases_;
   EtcdDocuments documents_;
   DocumentLoop loop_{documents_, {.max_set = kMaxSet, .names_per_write = kNamesPerWrite}};
-  Watcher watcher_{gateway_, layout_, documents_.subscribers()};
+  Watcher watcher_{gateway_, layout_, documents_.subscribers(),
+                   [this](const std::string& key, const std::string& text, Revision version) {
+                     documents_.believe(key, text, version);
+                   }};
 };
 
 }  // namespace

@@ -200,6 +200,30 @@ std::optional<WatchEvent> watch_event(std::string_view line) {
   });
 }
 
+std::string message(const Message& message) {
+  json object = json::object();
+  for (const GrantId grant : message.grants) object["grants"].push_back(to_string(grant));
+  if (!message.documents.empty()) object["documents"] = message.documents;
+  return object.dump();
+}
+
+std::optional<Message> message(std::string_view text) {
+  return parsed<Message>(text, [](const json& object) {
+    Message message;
+    if (const auto it = object.find("grants"); it != object.end()) {
+      for (const json& item : *it) {
+        const auto grant = parse_grant_id(item.get_ref<const std::string&>());
+        if (!grant) refuse();
+        message.grants.push_back(*grant);
+      }
+    }
+    if (const auto it = object.find("documents"); it != object.end()) {
+      message.documents = it->get<std::map<std::string, std::string>>();
+    }
+    return message;
+  });
+}
+
 Problem problem(std::string_view text) {
   const auto found = parsed<Problem>(text, [](const json& message) {
     const json& inner =
