@@ -227,21 +227,46 @@ Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
   }
 }
 
+// Gives every name with all its keys until that returns false. Where to go on after so many pages;
+// empty when there is no more.
+Result<std::string> EtcdDocuments::visit(std::string from, const std::string& end,
+                                         std::size_t pages, const OnName& on_name,
+                                         Deadline deadline) {
+  std::string key;
+  std::vector<KeyValue> of_key;
+  for (; pages > 0; --pages) {
+    auto answer = gateway_.range(from, end, kPage, deadline);
+    if (!answer) return answer.error();
+    for (KeyValue& item : answer->found) {
+      const auto place = layout_.place_of(item.key);
+      from = item.key + '\0';
+      if (!place) continue;
+      if (place->key != key) {
+        if (!of_key.empty() && !on_name(key, of_key)) return std::string();
+        of_key.clear();
+        key = place->key;
+      }
+      of_key.push_back(std::move(item));
+    }
+    if (answer->more && !answer->found.empty()) continue;
+    if (!of_key.empty()) on_name(key, of_key);
+    return std::string();
+  }
+  return key.empty() ? from : layout_.document(key);
+}
+
 Result<Page<LockInfo>> EtcdDocuments::find(const Query& query, Deadline deadline) {
   Page<LockInfo> page;
   const std::string prefix = layout_.names() + core::key_prefix(query);
-  const std::string end = after_prefix(prefix);
   const std::size_t limit = std::max<std::size_t>(query.limit, 1);
-  std::string from =
+  const std::string from =
       query.after.empty() ? prefix : std::max(prefix, layout_.document_end(query.after));
   const StoreTime now = options_.now();
-
-  // False when the page is full.
   const auto show = [&](const std::string& key, const std::vector<KeyValue>& found) {
     auto record = record_of(layout_, session_, found);
     if (record->version == 0 || !record->damage.empty()) return true;
-    LockInfo info = core::describe(key, document(key, std::move(record), now, false).state, now,
-                                   ~std::size_t{0});
+    const Document seen = document(key, std::move(record), now, false);
+    LockInfo info = core::describe(key, seen.state, now, ~std::size_t{0});
     if (!core::matches(query, info)) return true;
     if (page.items.size() == limit) {
       page.next = page.items.back().key;
@@ -251,27 +276,35 @@ Result<Page<LockInfo>> EtcdDocuments::find(const Query& query, Deadline deadline
     page.items.push_back(std::move(info));
     return true;
   };
-
-  std::string key;
-  std::vector<KeyValue> of_key;
-  while (true) {
-    auto answer = gateway_.range(from, end, kPage, deadline);
-    if (!answer) return answer.error();
-    for (KeyValue& item : answer->found) {
-      const auto place = layout_.place_of(item.key);
-      from = item.key + '\0';
-      if (!place) continue;
-      if (place->key != key) {
-        if (!of_key.empty() && !show(key, of_key)) return page;
-        of_key.clear();
-        key = place->key;
-      }
-      of_key.push_back(std::move(item));
-    }
-    if (!answer->more || answer->found.empty()) break;
-  }
-  if (!of_key.empty()) show(key, of_key);
+  auto visited = visit(from, after_prefix(prefix), ~std::size_t{0}, show, deadline);
+  if (!visited) return visited.error();
   return page;
+}
+
+void EtcdDocuments::sweep(Deadline deadline) {
+  const std::unique_lock turn(sweeping_, std::try_to_lock);
+  if (!turn) return;
+  const StoreTime now = options_.now();
+  std::vector<std::pair<std::string, Revision>> forgotten;
+  const auto look = [&](const std::string& key, const std::vector<KeyValue>& found) {
+    auto record = record_of(layout_, session_, found);
+    const Revision version = record->version;
+    if (version == 0 || !record->damage.empty()) return true;
+    const Document seen = document(key, std::move(record), now, false);
+    if (core::forgettable(seen.state, now)) forgotten.emplace_back(key, version);
+    return true;
+  };
+  const std::string& all = layout_.names();
+  auto next = visit(sweep_from_.empty() ? all : sweep_from_, after_prefix(all), 1, look, deadline);
+  if (!next) return;  // whoever asks for locks will say what is wrong
+  sweep_from_ = std::move(*next);
+  for (const auto& [key, version] : forgotten) {
+    Txn txn;
+    txn.compares.push_back({.key = layout_.document(key), .revision = version});
+    txn.then.push_back(
+        {.what = Op::What::erase, .key = layout_.document(key), .end = layout_.document_end(key)});
+    if (!gateway_.txn(txn, deadline)) return;
+  }
 }
 
 }  // namespace baton::store::etcd

@@ -37,6 +37,10 @@ class EtcdDocuments final : public Documents {
   // Removes the marks of our own claimants that have ended: a shared lease would keep them.
   [[nodiscard]] Result<void> drop_ended(Deadline deadline);
 
+  // Looks at some names, goes round all of them in time, and removes those of which nobody is left.
+  // A name that only one holder keeps goes with its lease; this is for the others.
+  void sweep(Deadline deadline);
+
   [[nodiscard]] OwnGrants& own() { return own_; }
   [[nodiscard]] const std::shared_ptr<Subscribers>& subscribers() const { return subscribers_; }
 
@@ -52,6 +56,10 @@ class EtcdDocuments final : public Documents {
                                                             const Plan& plan) const;
   void remember(const std::string& key, std::shared_ptr<const Record> record);
   void wake_here(const Step& step);
+  using OnName = std::function<bool(const std::string& key, const std::vector<KeyValue>& found)>;
+  [[nodiscard]] Result<std::string> visit(std::string from, const std::string& end,
+                                          std::size_t pages, const OnName& on_name,
+                                          Deadline deadline);
 
   Gateway& gateway_;
   Leases& leases_;
@@ -63,6 +71,8 @@ class EtcdDocuments final : public Documents {
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Record>> guesses_;
+  std::mutex sweeping_;
+  std::string sweep_from_;
 };
 
 }  // namespace baton::store::etcd
