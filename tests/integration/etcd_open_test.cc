@@ -42,7 +42,7 @@ TEST(EtcdUrl, says_where_the_members_are) {
   EXPECT_EQ(settings.prefix, "locks/of/shop");
   EXPECT_EQ(settings.location.find("p/w"), std::string::npos);
   const auto tls =
-      store::etcd::parse_settings("etcds://host?ca=/a%20b.pem&cert=c&key=k&baton_apply_timeout=2s")
+      store::etcd::parse_settings("etcds://host?ca=/a%20b.pem&cert=c&key=k&apply_timeout=2s")
           .value();
   EXPECT_EQ(tls.endpoints, (std::vector<std::string>{"https://host:2379"}));
   EXPECT_EQ(tls.tls.ca_file, "/a b.pem");
@@ -57,7 +57,7 @@ TEST(EtcdUrl, refuses_what_it_does_not_understand) {
         "etcd://a,,b", "etcd://[::1", "etcd://a b", "etcd://u:secret@x@host", "etcd://:secret@host",
         "etcd://u:sec%ret@host", "etcd://u:sec/secret@host", "etcd://host?colour=secret",
         "etcd://host?ca=x", "etcds://host?cert=x", "etcds://host?verify=maybe",
-        "etcd://host?baton_apply_timeout=1", "http://host"}) {
+        "etcd://host?apply_timeout=1", "http://host"}) {
     EXPECT_EQ(error_of(url).code, Code::bad_url) << url;
   }
 }

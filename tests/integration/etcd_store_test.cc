@@ -160,6 +160,22 @@ TEST_F(EtcdStore, a_dead_process_leaves_nothing_behind) {
   EXPECT_TRUE(poll_until([&] { return keys_left() == 0; }));
 }
 
+// Such a name hangs on no lease: somebody has to sweep it up.
+TEST_F(EtcdStore, a_contended_name_whose_processes_all_died_is_swept_up) {
+  auto a = process();
+  auto b = process();
+  ASSERT_EQ(outcome(*a, brief(1, kName)), Outcome::granted);
+  ASSERT_EQ(outcome(*b, brief(2, kName, 1000ms)), Outcome::queued);
+  a.reset();
+  b.reset();
+  const auto c = store::open_etcd_store({.url = url_, .sweep_every = 10ms}, soon()).value();
+  EXPECT_TRUE(poll_until([&] {
+    Request look = same_asks(Verb::get, acquire(3, kOther));
+    EXPECT_EQ(outcome(*c, look), Outcome::done);
+    return keys_left() == 0;
+  }));
+}
+
 TEST_F(EtcdStore, a_note_outlives_the_process_that_wrote_it) {
   auto a = process();
   const auto b = process();

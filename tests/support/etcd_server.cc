@@ -23,9 +23,8 @@ const char* const kMemory = "/dev/shm";
 
 bool is_writable(const fs::path& path) { return ::access(path.c_str(), W_OK) == 0; }
 
-// Below the test run's own directory by name, so that two runs never meet.
-fs::path data_directory(const TempDir& dir) {
-  if (!is_writable(kMemory)) return dir / "data";
+fs::path data_directory(const TempDir& dir, bool on_disk) {
+  if (on_disk || !is_writable(kMemory)) return dir / "data";
   std::string name = fs::path(kMemory) / "baton-etcd.XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) return dir / "data";
   return name;
@@ -62,7 +61,7 @@ std::string number_after(const std::string& text, const std::string& name) {
 
 EtcdServer::EtcdServer(EtcdOptions options)
     : options_(std::move(options)), dir_(std::make_unique<TempDir>("etcd")) {
-  data_ = data_directory(*dir_);
+  data_ = data_directory(*dir_, options_.on_disk);
   for (int attempt = 0;; ++attempt) {
     members_.clear();
     members_.resize(options_.members);

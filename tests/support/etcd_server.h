@@ -15,11 +15,12 @@ struct EtcdOptions {
   std::size_t members = 1;
   std::vector<std::string> arguments;  // more of etcd's own
   std::string scheme = "http";         // https: say the certificates in `arguments`
+  bool on_disk = false;                // flushes cost what they cost
 };
 
-// An etcd cluster of this test's own on 127.0.0.1. Its data is in memory where the machine has room
-// for that, since a disk flush costs more than all the rest. It ends with this object, and also if
-// the test process dies. Not thread-safe. Every failure is an exception.
+// An etcd cluster of this test's own on 127.0.0.1. Its data is in memory unless asked otherwise,
+// since a disk flush costs more than all the rest. It ends with this object, and also if the test
+// process dies. Not thread-safe. Every failure is an exception.
 class EtcdServer {
  public:
   explicit EtcdServer(EtcdOptions options = {});

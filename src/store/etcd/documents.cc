@@ -1,17 +1,19 @@
 #include "store/etcd/documents.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/apply.h"
+#include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
 namespace {
 
 using core::StoreTime;
 
-constexpr std::size_t kMostGuesses = 20'000;
+constexpr std::size_t kMostGuesses = 10'000;
 constexpr std::size_t kPage = 512;  // keys
-constexpr Millis kWakeLease{10'000};
+constexpr Millis kMessageLease{10'000};
 
 bool may_be_guessed(Verb verb) {
   return verb != Verb::renew && verb != Verb::get && verb != Verb::break_;
@@ -43,17 +45,20 @@ Document EtcdDocuments::document(const std::string& key, std::shared_ptr<const R
   return document;
 }
 
-// What this process wrote last, or nothing at all where only new holds are asked for.
+// What was last known of a name; nothing at all where only new holds are asked for. A wrong guess
+// costs the cluster a write for nothing, so where somebody else was seen, a newcomer looks first.
 std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
   Snapshot snapshot;
   snapshot.guessed = true;
   snapshot.now = options_.now();
   std::map<std::string, bool> only_acquired;
+  std::set<std::string> newcomers;
   for (const Request* request : group.requests) {
     if (!may_be_guessed(request->verb)) return std::nullopt;
     for (const Ask& ask : request->asks) {
       auto& only = only_acquired.try_emplace(ask.key, true).first->second;
       only = only && request->verb == Verb::acquire;
+      if (request->verb == Verb::acquire) newcomers.insert(ask.key);
     }
   }
   only_acquired.try_emplace(std::string(core::kSchemaKey), true);
@@ -64,6 +69,7 @@ std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
       if (const auto it = guesses_.find(key); it != guesses_.end()) record = it->second;
     }
     if (!record && !only_acquired[key]) return std::nullopt;
+    if (record && newcomers.contains(key) && !all_own(*record)) return std::nullopt;
     if (!record) record = std::make_shared<Record>();
     snapshot.documents[key] = document(key, std::move(record), snapshot.now, false);
   }
@@ -82,17 +88,23 @@ Snapshot EtcdDocuments::snapshot(const Group& group, const Found& found) {
   return snapshot;
 }
 
-// A guess is worth making where nobody else is known to take part. The schema is the one name that
-// everybody reads and nearly nobody writes.
 void EtcdDocuments::remember(const std::string& key, std::shared_ptr<const Record> record) {
-  const bool ours = record && record->damage.empty() && record->version != 0 && all_own(*record);
-  const bool worth = ours || (record && key == core::kSchemaKey && record->damage.empty());
+  const bool known =
+      record && record->damage.empty() && (record->version != 0 || key == core::kSchemaKey);
   const std::lock_guard lock(mutex_);
-  if (worth && guesses_.size() < kMostGuesses) {
-    guesses_[key] = std::move(record);
-  } else {
+  if (!known) {
     guesses_.erase(key);
+    return;
   }
+  if (guesses_.size() >= kMostGuesses) guesses_.erase(guesses_.begin());
+  guesses_[key] = std::move(record);
+}
+
+void EtcdDocuments::believe(const std::string& key, const std::string& text, Revision version) {
+  const std::lock_guard lock(mutex_);
+  const auto it = guesses_.find(key);
+  if (it == guesses_.end() || it->second->version >= version) return;
+  if (auto record = record_sent(text, version, *it->second)) it->second = std::move(record);
 }
 
 Result<Snapshot> EtcdDocuments::read(const Group& group, bool may_guess, Deadline deadline) {
@@ -125,20 +137,29 @@ Result<Commit> EtcdDocuments::commit(const Step& step, Deadline deadline) {
   return Commit{};
 }
 
+std::map<std::string, std::string> EtcdDocuments::messages(const Step& step,
+                                                           const Plan& plan) const {
+  std::map<std::string, wire::Message> by_channel;
+  for (const core::Wake& wake : step.wakes) by_channel[wake.channel].grants.push_back(wake.grant);
+  for (auto& [channel, documents] : plan.documents_for_others()) {
+    by_channel[channel].documents = std::move(documents);
+  }
+  std::map<std::string, std::string> messages;
+  for (const auto& [channel, message] : by_channel) {
+    if (!subscribers_->has(channel)) messages[channel] = wire::message(message);
+  }
+  return messages;
+}
+
 Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline deadline) {
-  std::map<std::string, std::string> wakes;
-  if (options_.send_wakeups) {
-    for (const core::Wake& wake : step.wakes) {
-      if (!subscribers_->has(wake.channel)) wakes[wake.channel] += to_string(wake.grant);
-    }
+  const auto told = messages(step, plan);
+  LeaseId lease = told.empty() ? 0 : leases_.any();
+  if (!told.empty() && lease == 0) {
+    const auto got = leases_.get(kMessageLease, BootClock::now() + kMessageLease, deadline);
+    if (!got) return got.error();
+    lease = *got;
   }
-  LeaseId wake_lease = wakes.empty() ? 0 : leases_.any();
-  if (!wakes.empty() && wake_lease == 0) {
-    const auto lease = leases_.get(kWakeLease, BootClock::now() + kWakeLease, deadline);
-    if (!lease) return lease.error();
-    wake_lease = *lease;
-  }
-  auto answer = gateway_.txn(plan.txn(wakes, wake_lease), deadline);
+  auto answer = gateway_.txn(plan.txn(told, lease), deadline);
   if (!answer) {
     // If it was written, it must end all the same.
     if (answer.error().in_doubt) keep(step, plan, 0);
@@ -148,8 +169,8 @@ Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline
     return Commit{.end = Commit::End::too_large};
   }
   if (answer->refused == TxnAnswer::Refused::lease_not_found) {
-    for (const LeaseId lease : plan.leases()) leases_.forget(lease);
-    leases_.forget(wake_lease);
+    for (const LeaseId used : plan.leases()) leases_.forget(used);
+    leases_.forget(lease);
     return Commit{.end = Commit::End::conflict};
   }
   if (!answer->succeeded) {
@@ -206,21 +227,46 @@ Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
   }
 }
 
+// Gives every name with all its keys until that returns false. Where to go on after so many pages;
+// empty when there is no more.
+Result<std::string> EtcdDocuments::visit(std::string from, const std::string& end,
+                                         std::size_t pages, const OnName& on_name,
+                                         Deadline deadline) {
+  std::string key;
+  std::vector<KeyValue> of_key;
+  for (; pages > 0; --pages) {
+    auto answer = gateway_.range(from, end, kPage, deadline);
+    if (!answer) return answer.error();
+    for (KeyValue& item : answer->found) {
+      const auto place = layout_.place_of(item.key);
+      from = item.key + '\0';
+      if (!place) continue;
+      if (place->key != key) {
+        if (!of_key.empty() && !on_name(key, of_key)) return std::string();
+        of_key.clear();
+        key = place->key;
+      }
+      of_key.push_back(std::move(item));
+    }
+    if (answer->more && !answer->found.empty()) continue;
+    if (!of_key.empty()) on_name(key, of_key);
+    return std::string();
+  }
+  return key.empty() ? from : layout_.document(key);
+}
+
 Result<Page<LockInfo>> EtcdDocuments::find(const Query& query, Deadline deadline) {
   Page<LockInfo> page;
   const std::string prefix = layout_.names() + core::key_prefix(query);
-  const std::string end = after_prefix(prefix);
   const std::size_t limit = std::max<std::size_t>(query.limit, 1);
-  std::string from =
+  const std::string from =
       query.after.empty() ? prefix : std::max(prefix, layout_.document_end(query.after));
   const StoreTime now = options_.now();
-
-  // False when the page is full.
   const auto show = [&](const std::string& key, const std::vector<KeyValue>& found) {
     auto record = record_of(layout_, session_, found);
     if (record->version == 0 || !record->damage.empty()) return true;
-    LockInfo info = core::describe(key, document(key, std::move(record), now, false).state, now,
-                                   ~std::size_t{0});
+    const Document seen = document(key, std::move(record), now, false);
+    LockInfo info = core::describe(key, seen.state, now, ~std::size_t{0});
     if (!core::matches(query, info)) return true;
     if (page.items.size() == limit) {
       page.next = page.items.back().key;
@@ -230,27 +276,35 @@ Result<Page<LockInfo>> EtcdDocuments::find(const Query& query, Deadline deadline
     page.items.push_back(std::move(info));
     return true;
   };
-
-  std::string key;
-  std::vector<KeyValue> of_key;
-  while (true) {
-    auto answer = gateway_.range(from, end, kPage, deadline);
-    if (!answer) return answer.error();
-    for (KeyValue& item : answer->found) {
-      const auto place = layout_.place_of(item.key);
-      from = item.key + '\0';
-      if (!place) continue;
-      if (place->key != key) {
-        if (!of_key.empty() && !show(key, of_key)) return page;
-        of_key.clear();
-        key = place->key;
-      }
-      of_key.push_back(std::move(item));
-    }
-    if (!answer->more || answer->found.empty()) break;
-  }
-  if (!of_key.empty()) show(key, of_key);
+  auto visited = visit(from, after_prefix(prefix), ~std::size_t{0}, show, deadline);
+  if (!visited) return visited.error();
   return page;
+}
+
+void EtcdDocuments::sweep(Deadline deadline) {
+  const std::unique_lock turn(sweeping_, std::try_to_lock);
+  if (!turn) return;
+  const StoreTime now = options_.now();
+  std::vector<std::pair<std::string, Revision>> forgotten;
+  const auto look = [&](const std::string& key, const std::vector<KeyValue>& found) {
+    auto record = record_of(layout_, session_, found);
+    const Revision version = record->version;
+    if (version == 0 || !record->damage.empty()) return true;
+    const Document seen = document(key, std::move(record), now, false);
+    if (core::forgettable(seen.state, now)) forgotten.emplace_back(key, version);
+    return true;
+  };
+  const std::string& all = layout_.names();
+  auto next = visit(sweep_from_.empty() ? all : sweep_from_, after_prefix(all), 1, look, deadline);
+  if (!next) return;  // whoever asks for locks will say what is wrong
+  sweep_from_ = std::move(*next);
+  for (const auto& [key, version] : forgotten) {
+    Txn txn;
+    txn.compares.push_back({.key = layout_.document(key), .revision = version});
+    txn.then.push_back(
+        {.what = Op::What::erase, .key = layout_.document(key), .end = layout_.document_end(key)});
+    if (!gateway_.txn(txn, deadline)) return;
+  }
 }
 
 }  // namespace baton::store::etcd

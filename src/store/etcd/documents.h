@@ -23,7 +23,6 @@ class EtcdDocuments final : public Documents {
  public:
   struct Options {
     std::function<core::StoreTime()> now;
-    bool send_wakeups = true;
   };
   EtcdDocuments(Gateway& gateway, Leases& leases, Layout layout, Options options);
 
@@ -32,8 +31,15 @@ class EtcdDocuments final : public Documents {
 
   [[nodiscard]] Result<Page<LockInfo>> find(const Query& query, Deadline deadline);
 
+  // Another process says what it has just written. A guess, as good as our own.
+  void believe(const std::string& key, const std::string& text, Revision version);
+
   // Removes the marks of our own claimants that have ended: a shared lease would keep them.
   [[nodiscard]] Result<void> drop_ended(Deadline deadline);
+
+  // Looks at some names, goes round all of them in time, and removes those of which nobody is left.
+  // A name that only one holder keeps goes with its lease; this is for the others.
+  void sweep(Deadline deadline);
 
   [[nodiscard]] OwnGrants& own() { return own_; }
   [[nodiscard]] const std::shared_ptr<Subscribers>& subscribers() const { return subscribers_; }
@@ -46,8 +52,14 @@ class EtcdDocuments final : public Documents {
                                   core::StoreTime now, bool remember);
   [[nodiscard]] Result<Commit> write(const Step& step, const Plan& plan, Deadline deadline);
   void keep(const Step& step, const Plan& plan, Revision version);
+  [[nodiscard]] std::map<std::string, std::string> messages(const Step& step,
+                                                            const Plan& plan) const;
   void remember(const std::string& key, std::shared_ptr<const Record> record);
   void wake_here(const Step& step);
+  using OnName = std::function<bool(const std::string& key, const std::vector<KeyValue>& found)>;
+  [[nodiscard]] Result<std::string> visit(std::string from, const std::string& end,
+                                          std::size_t pages, const OnName& on_name,
+                                          Deadline deadline);
 
   Gateway& gateway_;
   Leases& leases_;
@@ -59,6 +71,8 @@ class EtcdDocuments final : public Documents {
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Record>> guesses_;
+  std::mutex sweeping_;
+  std::string sweep_from_;
 };
 
 }  // namespace baton::store::etcd

@@ -1,6 +1,7 @@
 #include "store/etcd/etcd_store.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "store/common/document_loop.h"
 #include "store/etcd/documents.h"
@@ -15,13 +16,16 @@ using core::StoreTime;
 // A transaction has at most 128 operations, and a new hold needs two: its document and its mark.
 constexpr std::size_t kNamesPerWrite = 62;
 constexpr Millis kGoodbye{500};
+constexpr Millis kSweepLimit{200};
 
 StoreTime boot_time() { return std::chrono::floor<StoreTime>(BootClock::now().time_since_epoch()); }
 
 class EtcdStore final : public LockStore {
  public:
   EtcdStore(Settings settings, EtcdOptions options)
-      : apply_limit_(settings.apply_limit),
+      : sweep_every_(options.sweep_every),
+        next_sweep_(BootClock::now() + sweep_every_),
+        apply_limit_(settings.apply_limit),
         layout_(settings.prefix),
         revoke_at_end_(options.revoke_at_end),
         gateway_(std::move(settings)),
@@ -52,8 +56,12 @@ class EtcdStore final : public LockStore {
     for (const Request& request : batch) {
       for (const Ask& ask : request.asks) keys.push_back(ask.key);
     }
-    const OwnGrants::Use use(documents_.own(), keys);
-    return loop_.apply(batch, deadline);
+    Result<std::vector<Reply>> replies = [&] {
+      const OwnGrants::Use use(documents_.own(), keys);
+      return loop_.apply(batch, deadline);
+    }();
+    if (replies) sweep_now_and_then(deadline);
+    return replies;
   }
 
   Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
@@ -78,6 +86,16 @@ class EtcdStore final : public LockStore {
     return std::min(deadline, BootClock::now() + BootClock::duration(apply_limit_));
   }
 
+  // Paid for by a caller now and then, as there is no thread that has nothing else to do.
+  void sweep_now_and_then(Deadline deadline) {
+    const Instant now = BootClock::now();
+    Instant due = next_sweep_.load();
+    if (now < due || !next_sweep_.compare_exchange_strong(due, now + sweep_every_)) return;
+    documents_.sweep(std::min(deadline, now + kSweepLimit));
+  }
+
+  const Millis sweep_every_;
+  std::atomic<Instant> next_sweep_;
   const Millis apply_limit_;
   const Layout layout_;
   const bool revoke_at_end_;
@@ -85,7 +103,10 @@ class EtcdStore final : public LockStore {
   Leases leases_;
   EtcdDocuments documents_;
   DocumentLoop loop_{documents_, {.max_set = kMaxSet, .names_per_write = kNamesPerWrite}};
-  Watcher watcher_{gateway_, layout_, documents_.subscribers()};
+  Watcher watcher_{gateway_, layout_, documents_.subscribers(),
+                   [this](const std::string& key, const std::string& text, Revision version) {
+                     documents_.believe(key, text, version);
+                   }};
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ struct EtcdOptions {
   std::function<core::StoreTime()> now;
   std::chrono::seconds least_lease{0};
   bool revoke_at_end = false;  // also if grants are left
+  Millis sweep_every{60'000};
 };
 
 Result<std::unique_ptr<LockStore>> open_etcd_store(EtcdOptions options, Deadline deadline);

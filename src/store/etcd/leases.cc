@@ -36,6 +36,16 @@ std::shared_ptr<Leases::Lease> Leases::find(LeaseId id) {
   return it == by_id_.end() ? nullptr : it->second;
 }
 
+Result<std::unique_lock<std::timed_mutex>> Leases::take(Lease& lease, Deadline deadline) {
+  std::unique_lock lock(lease.mutex, std::defer_lock);
+  if (lock.try_lock_for(std::max<BootClock::duration>(deadline - BootClock::now(), {}))) {
+    return lock;
+  }
+  return Error{.code = Code::unavailable,
+               .message = "etcd: no answer about a lease in time",
+               .retryable = true};
+}
+
 // Inside the lease's own lock.
 Result<bool> Leases::prolong(Lease& lease, Instant until, Deadline deadline) {
   if (lease.until >= until) return true;
@@ -49,7 +59,8 @@ Result<bool> Leases::prolong(Lease& lease, Instant until, Deadline deadline) {
 
 Result<LeaseId> Leases::get(Millis ttl, Instant until, Deadline deadline) {
   const auto lease = of(std::max(length(ttl), least_));
-  const std::lock_guard asking(lease->mutex);
+  const auto asking = take(*lease, deadline);
+  if (!asking) return asking.error();
   if (lease->id != 0) {
     auto alive = prolong(*lease, until, deadline);
     if (!alive) return alive.error();
@@ -75,7 +86,8 @@ Result<bool> Leases::keep(LeaseId id, Instant until, Deadline deadline) {
     if (!answer) return answer.error();
     return answer->ttl > seconds{0};
   }
-  const std::lock_guard asking(lease->mutex);
+  const auto asking = take(*lease, deadline);
+  if (!asking) return asking.error();
   if (lease->id != id) return false;
   auto alive = prolong(*lease, until, deadline);
   if (alive && !*alive) {

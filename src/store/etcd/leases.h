@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 
 #include "store/etcd/gateway.h"
 
@@ -37,11 +36,14 @@ class Leases {
 
  private:
   struct Lease {
-    std::mutex mutex;  // held while the server is asked
+    std::timed_mutex mutex;  // held while the server is asked
     LeaseId id = 0;
     std::chrono::seconds ttl{0};
     Instant until{};  // it lives at least so long: counted from before the server was asked
   };
+  // Everybody's own deadline counts, also while another one asks.
+  [[nodiscard]] static Result<std::unique_lock<std::timed_mutex>> take(Lease& lease,
+                                                                       Deadline deadline);
   std::shared_ptr<Lease> of(std::chrono::seconds ttl);
   std::shared_ptr<Lease> find(LeaseId id);
   [[nodiscard]] Result<bool> prolong(Lease& lease, Instant until, Deadline deadline);

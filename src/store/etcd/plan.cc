@@ -16,6 +16,10 @@ using core::Waiter;
 
 constexpr Millis kMoment{2000};
 
+// Sending documents saves their readers a round trip. Large ones and crowds are not worth it.
+constexpr std::size_t kMostTold = 4;
+constexpr std::size_t kLongestTold = 8192;
+
 void drop_ended(NameState& state, StoreTime now) {
   std::erase_if(state.holders, [&](const Holder& holder) { return holder.expires <= now; });
   std::erase_if(state.waiters, [&](const Waiter& waiter) {
@@ -291,23 +295,40 @@ bool Plan::fits() const {
   return ops <= kMostOps;
 }
 
-Txn Plan::txn(const std::map<std::string, std::string>& wakes, LeaseId wake_lease) const {
+Txn Plan::txn(const std::map<std::string, std::string>& messages, LeaseId lease) const {
   Txn txn;
   add_compares(txn);
   for (const Name& name : names_) add_writes(name, txn.then);
-  for (const auto& [channel, grants] : wakes) {
+  for (const auto& [channel, message] : messages) {
     if (txn.then.size() >= kMostOps) break;
-    txn.then.push_back({.what = Op::What::put,
-                        .key = layout_.wake(channel),
-                        .value = grants,
-                        .lease = wake_lease});
+    txn.then.push_back(
+        {.what = Op::What::put, .key = layout_.wake(channel), .value = message, .lease = lease});
   }
   for (const Name& name : names_) add_erasures(name, txn.then);
+  // Names that nobody was ever seen on are free nearly always, and then asking what else there
+  // might be is paid for in vain.
+  const bool all_new = std::all_of(names_.begin(), names_.end(),
+                                   [](const Name& name) { return name.before->version == 0; });
+  if (step_.found.guessed && all_new) return txn;
   for (const std::string& key : step_.group.keys) {
     txn.otherwise.push_back(
         {.what = Op::What::range, .key = layout_.document(key), .end = layout_.document_end(key)});
   }
   return txn;
+}
+
+std::map<std::string, std::map<std::string, std::string>> Plan::documents_for_others() const {
+  std::map<std::string, std::map<std::string, std::string>> sent;
+  for (const Name& name : names_) {
+    if (name.removed || name.after.holders.size() > kMostTold) continue;
+    std::string text;
+    for (const Holder& holder : name.after.holders) {
+      if (holder.channel.empty() || is_own(name.key, holder.grant)) continue;
+      if (text.empty()) text = core::to_document(name.after);
+      if (text.size() <= kLongestTold) sent[holder.channel][name.key] = text;
+    }
+  }
+  return sent;
 }
 
 std::vector<std::string> Plan::keys() const {

@@ -22,8 +22,8 @@ class Plan {
   // claimants need. False: one of ours has ended, so what was found is no longer true.
   [[nodiscard]] Result<bool> secure_leases(Leases& leases, Deadline deadline);
 
-  // With the wake-ups, if there is room.
-  [[nodiscard]] Txn txn(const std::map<std::string, std::string>& wakes, LeaseId wake_lease) const;
+  // With messages to other processes by channel, if there is room.
+  [[nodiscard]] Txn txn(const std::map<std::string, std::string>& messages, LeaseId lease) const;
   [[nodiscard]] bool fits() const;
 
   // Ours by the mark that is there, or because a request of this step made it.
@@ -34,6 +34,11 @@ class Plan {
   [[nodiscard]] std::shared_ptr<const Record> written(const std::string& key,
                                                       Revision version) const;
   [[nodiscard]] std::vector<std::string> keys() const;
+
+  // For each channel of another process that holds a name which is written, or is to be woken for
+  // it: the document as it will be.
+  [[nodiscard]] std::map<std::string, std::map<std::string, std::string>> documents_for_others()
+      const;
 
  private:
   struct Name {

@@ -55,4 +55,27 @@ std::shared_ptr<const Record> record_of(const Layout& layout, const std::string&
   return record;
 }
 
+std::shared_ptr<const Record> record_sent(const std::string& text, Revision version,
+                                          const Record& before) {
+  auto record = std::make_shared<Record>();
+  read_document(*record, {.key = {}, .value = text, .changed = version});
+  if (!record->damage.empty()) return nullptr;
+  const auto take = [&](GrantId grant) -> Marks& {
+    Marks& marks = record->marks[grant];
+    marks = before.marks_of(grant);
+    if (!marks.own) marks.alive = version;
+    return marks;
+  };
+  for (const core::Holder& holder : record->state.holders) {
+    Marks& marks = take(holder.grant);
+    if (!marks.own && holder.at_least_for > Millis{0}) marks.at_least = version;
+  }
+  for (const core::Waiter& waiter : record->state.waiters) take(waiter.grant);
+  for (const core::Tombstone& stone : record->state.tombstones) {
+    Marks& marks = take(stone.grant);
+    if (!marks.own) marks.tombstone = version;
+  }
+  return record;
+}
+
 }  // namespace baton::store::etcd

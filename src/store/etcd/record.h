@@ -42,4 +42,9 @@ struct Record final : Provenance {
                                                       const std::string& session,
                                                       const std::vector<KeyValue>& found);
 
+// From a document that another process sent when it wrote it, and what was known of the name
+// before: whoever is new in it is taken to be alive. Nothing if the text is no document.
+[[nodiscard]] std::shared_ptr<const Record> record_sent(const std::string& text, Revision version,
+                                                        const Record& before);
+
 }  // namespace baton::store::etcd

@@ -95,10 +95,10 @@ Result<void> take_option(std::string_view option, bool with_tls, Settings& setti
   const std::string_view name = option.substr(0, equals);
   const auto value = decoded(equals == std::string_view::npos ? "" : option.substr(equals + 1));
   if (!value) return bad_url(kShape);
-  if (name == "baton_apply_timeout") {
+  if (name == "apply_timeout") {
     const auto span = parse_span(*value);
     if (!span || *span < Millis(500) || *span > Millis(60'000)) {
-      return bad_url("baton_apply_timeout is a time from 500ms to 60s, such as 5s");
+      return bad_url("apply_timeout is a time from 500ms to 60s, such as 5s");
     }
     settings.apply_limit = *span;
     return {};
@@ -109,7 +109,7 @@ Result<void> take_option(std::string_view option, bool with_tls, Settings& setti
                                              : nullptr;
   if (file == nullptr && name != "verify") {
     return bad_url("unknown option '" + std::string(name.substr(0, 32)) +
-                   "' in the store URL; there are ca, cert, key, verify and baton_apply_timeout");
+                   "' in the store URL; there are ca, cert, key, verify and apply_timeout");
   }
   if (!with_tls) return bad_url("the option " + std::string(name) + " needs etcds://");
   if (file != nullptr) {

@@ -4,29 +4,24 @@
 #include <vector>
 
 #include "core/backoff.h"
+#include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
 namespace {
-
-constexpr std::size_t kGrantDigits = 32;
 
 std::uint64_t some_bits() {
   thread_local std::mt19937_64 random{std::random_device{}()};
   return random();
 }
 
-std::vector<GrantId> grants_in(std::string_view text) {
-  std::vector<GrantId> grants;
-  for (; text.size() >= kGrantDigits; text.remove_prefix(kGrantDigits)) {
-    if (const auto grant = parse_grant_id(text.substr(0, kGrantDigits))) grants.push_back(*grant);
-  }
-  return grants;
-}
-
 }  // namespace
 
-Watcher::Watcher(Gateway& gateway, Layout layout, std::shared_ptr<Subscribers> subscribers)
-    : gateway_(gateway), layout_(std::move(layout)), subscribers_(std::move(subscribers)) {}
+Watcher::Watcher(Gateway& gateway, Layout layout, std::shared_ptr<Subscribers> subscribers,
+                 OnDocument on_document)
+    : gateway_(gateway),
+      layout_(std::move(layout)),
+      subscribers_(std::move(subscribers)),
+      on_document_(std::move(on_document)) {}
 
 Watcher::~Watcher() {
   if (!thread_.joinable()) return;
@@ -89,8 +84,10 @@ void Watcher::serve(const std::set<std::string>& channels, const std::stop_token
   const auto on_put = [&](const KeyValue& put) {
     const auto it = channel_of.find(put.key);
     if (it == channel_of.end()) return;
-    const auto grants = grants_in(put.value);
-    subscribers_->wake(it->second, grants);
+    const auto message = wire::message(put.value);
+    if (!message) return;
+    for (const auto& [key, text] : message->documents) on_document_(key, text, put.changed);
+    if (!message->grants.empty()) subscribers_->wake(it->second, message->grants);
   };
   // What went wrong is found again by whoever asks for locks.
   [[maybe_unused]] const auto ended = gateway_.watch(keys, on_ready, on_put, stop);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,11 @@ namespace baton::store::etcd {
 // Hears the wake-ups that other processes send to the channels of this one.
 class Watcher {
  public:
-  Watcher(Gateway& gateway, Layout layout, std::shared_ptr<Subscribers> subscribers);
+  // A document that another process has just written.
+  using OnDocument =
+      std::function<void(const std::string& key, const std::string& text, Revision version)>;
+  Watcher(Gateway& gateway, Layout layout, std::shared_ptr<Subscribers> subscribers,
+          OnDocument on_document);
   ~Watcher();
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -31,6 +36,7 @@ class Watcher {
   Gateway& gateway_;
   const Layout layout_;
   const std::shared_ptr<Subscribers> subscribers_;
+  const OnDocument on_document_;
   std::mutex mutex_;
   std::condition_variable_any signal_;
   std::set<std::string> channels_;

@@ -53,47 +53,39 @@ std::vector<KeyValue> key_values(const json& range) {
   return found;
 }
 
-json from_compare(const Compare& compare) {
-  json object{{"key", to_base64(compare.key)}};
-  switch (compare.what) {
-    case Compare::What::changed_at:
-      object["target"] = "MOD";
-      object["result"] = "EQUAL";
-      object["mod_revision"] = std::to_string(compare.revision);
-      break;
-    case Compare::What::created_at:
-      object["target"] = "CREATE";
-      object["result"] = "EQUAL";
-      object["create_revision"] = std::to_string(compare.revision);
-      break;
-    case Compare::What::exists:
-      object["target"] = "CREATE";
-      object["result"] = "GREATER";
-      object["create_revision"] = "0";
-      break;
-  }
-  return object;
+// Transactions are on the way of every lock, so their text is put together by hand. base64 and
+// numbers need no escapes.
+void add(std::string& out, const Compare& compare) {
+  const bool changed = compare.what == Compare::What::changed_at;
+  const bool exists = compare.what == Compare::What::exists;
+  out += R"({"key":")" + to_base64(compare.key);
+  out += changed  ? R"(","target":"MOD","result":"EQUAL","mod_revision":")"
+         : exists ? R"(","target":"CREATE","result":"GREATER","create_revision":")"
+                  : R"(","target":"CREATE","result":"EQUAL","create_revision":")";
+  out += exists ? "0" : std::to_string(compare.revision);
+  out += "\"}";
 }
 
-json from_op(const Op& op) {
-  json object{{"key", to_base64(op.key)}};
-  if (!op.end.empty()) object["range_end"] = to_base64(op.end);
-  switch (op.what) {
-    case Op::What::put:
-      object["value"] = to_base64(op.value);
-      if (op.lease != 0) object["lease"] = std::to_string(op.lease);
-      return {{"request_put", std::move(object)}};
-    case Op::What::erase: return {{"request_delete_range", std::move(object)}};
-    case Op::What::range: break;
-  }
-  return {{"request_range", std::move(object)}};
+void add(std::string& out, const Op& op) {
+  out += op.what == Op::What::put     ? R"({"request_put":{"key":")"
+         : op.what == Op::What::erase ? R"({"request_delete_range":{"key":")"
+                                      : R"({"request_range":{"key":")";
+  out += to_base64(op.key);
+  if (!op.end.empty()) out += R"(","range_end":")" + to_base64(op.end);
+  if (op.what == Op::What::put) out += R"(","value":")" + to_base64(op.value);
+  if (op.lease != 0) out += R"(","lease":")" + std::to_string(op.lease);
+  out += "\"}}";
 }
 
-template <typename Items, typename Make>
-json list(const Items& items, Make make) {
-  json array = json::array();
-  for (const auto& item : items) array.push_back(make(item));
-  return array;
+template <typename Item>
+void add(std::string& out, const char* name, const std::vector<Item>& items) {
+  out += name;
+  out += '[';
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) out += ',';
+    add(out, items[i]);
+  }
+  out += ']';
 }
 
 template <typename Answer, typename Read>
@@ -114,10 +106,12 @@ const json& unwrapped(const json& message) {
 }  // namespace
 
 std::string txn(const Txn& txn) {
-  return json{{"compare", list(txn.compares, from_compare)},
-              {"success", list(txn.then, from_op)},
-              {"failure", list(txn.otherwise, from_op)}}
-      .dump();
+  std::string out;
+  add(out, R"({"compare":)", txn.compares);
+  add(out, R"(,"success":)", txn.then);
+  add(out, R"(,"failure":)", txn.otherwise);
+  out += '}';
+  return out;
 }
 
 std::string range(const std::string& key, const std::string& end, std::size_t limit) {
@@ -197,6 +191,30 @@ std::optional<WatchEvent> watch_event(std::string_view line) {
       }
     }
     return event;
+  });
+}
+
+std::string message(const Message& message) {
+  json object = json::object();
+  for (const GrantId grant : message.grants) object["grants"].push_back(to_string(grant));
+  if (!message.documents.empty()) object["documents"] = message.documents;
+  return object.dump();
+}
+
+std::optional<Message> message(std::string_view text) {
+  return parsed<Message>(text, [](const json& object) {
+    Message message;
+    if (const auto it = object.find("grants"); it != object.end()) {
+      for (const json& item : *it) {
+        const auto grant = parse_grant_id(item.get_ref<const std::string&>());
+        if (!grant) refuse();
+        message.grants.push_back(*grant);
+      }
+    }
+    if (const auto it = object.find("documents"); it != object.end()) {
+      message.documents = it->get<std::map<std::string, std::string>>();
+    }
+    return message;
   });
 }
 

@@ -2,10 +2,13 @@
 
 // What goes over the line, as text: JSON with base64 keys and values, and numbers as strings.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "baton/grant_id.h"
 #include "store/etcd/gateway.h"
 
 namespace baton::store::etcd::wire {
@@ -29,6 +32,15 @@ struct WatchEvent {
   std::vector<KeyValue> puts;
 };
 [[nodiscard]] std::optional<WatchEvent> watch_event(std::string_view line);
+
+// What one process tells another one: for which of its grants something may have changed, and
+// documents as the same transaction wrote them.
+struct Message {
+  std::vector<GrantId> grants;
+  std::map<std::string, std::string> documents;  // by key
+};
+[[nodiscard]] std::string message(const Message& message);
+[[nodiscard]] std::optional<Message> message(std::string_view text);
 
 // A gRPC status and what etcd says about it.
 struct Problem {
