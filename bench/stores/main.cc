@@ -26,6 +26,10 @@ const std::vector<Row>& all_rows() {
       {"redis-1", redis_one_caller},
       {"redis-64", redis_many_callers},
 #endif
+#ifdef BATON_HAS_STORE_ETCD
+      {"etcd-acquire", etcd_acquire},
+      {"etcd-handover", etcd_handover},
+#endif
   };
   return rows;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/document.h"
+#include "store/etcd/essence.h"
 
 namespace baton::store::etcd {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 using core::Holder;
 using core::HolderState;
 using core::NameState;
-using core::StoreTime;
 using core::Tombstone;
 using core::Waiter;
 
@@ -19,47 +19,6 @@ constexpr Millis kMoment{2000};
 // Sending documents saves their readers a round trip. Large ones and crowds are not worth it.
 constexpr std::size_t kMostTold = 4;
 constexpr std::size_t kLongestTold = 8192;
-
-void drop_ended(NameState& state, StoreTime now) {
-  std::erase_if(state.holders, [&](const Holder& holder) { return holder.expires <= now; });
-  std::erase_if(state.waiters, [&](const Waiter& waiter) {
-    const bool orphan =
-        waiter.converting && std::none_of(state.holders.begin(), state.holders.end(),
-                                          [&](const Holder& h) { return h.grant == waiter.grant; });
-    return waiter.stale <= now || orphan;
-  });
-  std::erase_if(state.tombstones, [&](const Tombstone& stone) { return stone.until <= now; });
-}
-
-// What others must be told of. Times are not: they only mean something to their owner, who keeps
-// them itself.
-NameState essence(NameState state, StoreTime now) {
-  drop_ended(state, now);
-  for (Holder& holder : state.holders) holder.expires = StoreTime{0};
-  for (Waiter& waiter : state.waiters) waiter.stale = StoreTime{0};
-  return state;
-}
-
-bool same(const NameState& a, const NameState& b) {
-  return a.holders == b.holders && a.waiters == b.waiters && a.tombstones == b.tombstones &&
-         a.note == b.note;
-}
-
-const core::Claimant* claimant(const NameState& state, GrantId grant) {
-  for (const Holder& holder : state.holders) {
-    if (holder.grant == grant) return &holder;
-  }
-  for (const Waiter& waiter : state.waiters) {
-    if (waiter.grant == grant) return &waiter;
-  }
-  return nullptr;
-}
-
-const Holder* holder_of(const NameState& state, GrantId grant) {
-  const auto it = std::find_if(state.holders.begin(), state.holders.end(),
-                               [&](const Holder& holder) { return holder.grant == grant; });
-  return it == state.holders.end() ? nullptr : &*it;
-}
 
 bool names_its_own(Verb verb) { return verb != Verb::break_ && verb != Verb::get; }
 
@@ -73,8 +32,7 @@ Plan::Plan(const Step& step, const Layout& layout, const std::string& session)
   for (const auto& [key, after] : step.states) {
     if (!after.dirty) continue;
     const Document& found = step.found.documents.at(key);
-    const bool unchanged =
-        same(essence(found.state, step.found.now), essence(after, step.found.now));
+    const bool unchanged = same_essence(found.state, after, step.found.now);
     if (unchanged && !step.drew) continue;
     Name name = name_of(key, after);
     if (name.removed && name.before->version == 0) {
