@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "baton/kubernetes_store.h"
 #include "kubernetes_support.h"
 #include "net/base64.h"
 
@@ -165,6 +166,28 @@ TEST_F(KubernetesAccess, a_service_accounts_token_is_read_again_when_it_rotates)
   EXPECT_EQ(refused.code, Code::unauthorized) << refused.message;
   write_token(KubeServer::token("leaser") + "-again");
   EXPECT_EQ(outcome(*store, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+}
+
+TEST_F(KubernetesAccess, the_doctor_names_each_missing_right_and_an_unchecked_server) {
+  const auto codes = [&](const std::string& url) {
+    std::vector<std::string> found;
+    const auto findings = open_kubernetes_admin(url, soon()).value()->examine(30s, soon());
+    EXPECT_TRUE(findings) << findings.error().message;
+    for (const Finding& finding : *findings) found.push_back(finding.code);
+    return found;
+  };
+  using Codes = std::vector<std::string>;
+  EXPECT_EQ(codes(server->store_url("admin", space)), Codes{});
+  allow("cutter", {"get", "create", "delete", "list"});
+  EXPECT_EQ(codes(server->store_url("cutter", space)), (Codes{"rbac-update", "rbac-watch"}));
+  EXPECT_EQ(codes(server->store_url("admin", "nowhere")), Codes{"not-writable"});
+  json unchecked = json::parse(read_file(server->kubeconfig("admin", space)));
+  json& cluster = unchecked["clusters"][0]["cluster"];
+  cluster.erase("certificate-authority");
+  cluster["insecure-skip-tls-verify"] = true;
+  std::ofstream(dir / "config") << unchecked;
+  EXPECT_EQ(codes("k8s://" + space + "?kubeconfig=" + (dir / "config").string()),
+            Codes{"tls-unverified"});
 }
 
 TEST_F(KubernetesAccess, a_client_certificate_is_enough) {

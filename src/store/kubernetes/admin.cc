@@ -1,4 +1,5 @@
 #include "core/apply.h"
+#include "store/kubernetes/examine.h"
 #include "store/kubernetes/find.h"
 #include "store/kubernetes/kubernetes_store.h"
 
@@ -54,6 +55,10 @@ class KubernetesAdmin final : public StoreAdmin {
 
   Result<std::pair<int, int>> migrate(Deadline /*deadline*/) override {
     return std::pair{kVersion, kVersion};
+  }
+
+  Result<std::vector<Finding>> examine(Millis ttl, Deadline deadline) override {
+    return kubernetes::examine(api_, cluster_, ttl, deadline);
   }
 
   Result<void> raise_tokens(Token /*floor*/, Deadline /*deadline*/) override {

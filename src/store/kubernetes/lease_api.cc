@@ -262,4 +262,25 @@ Result<std::string> LeaseApi::server_version(Deadline deadline) {
   return known.empty() ? std::string("unknown") : known;
 }
 
+Result<bool> LeaseApi::may(const char* verb, Deadline deadline) {
+  const json review = {{"apiVersion", "authorization.k8s.io/v1"},
+                       {"kind", "SelfSubjectAccessReview"},
+                       {"spec",
+                        {{"resourceAttributes",
+                          {{"namespace", space_},
+                           {"verb", verb},
+                           {"group", "coordination.k8s.io"},
+                           {"resource", "leases"}}}}}};
+  const Call call{.verb = "get",
+                  .method = "POST",
+                  .path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                  .body = review.dump()};
+  auto response = send(call, deadline);
+  if (!response) return response.error();
+  if (!response->ok()) return refusal(call, *response);
+  const json answer = json::parse(response->body, nullptr, false);
+  const auto allowed = "/status/allowed"_json_pointer;
+  return answer.is_object() && answer.contains(allowed) && answer[allowed] == true;
+}
+
 }  // namespace baton::store::kubernetes

@@ -64,6 +64,9 @@ class LeaseApi {
 
   [[nodiscard]] Result<std::string> server_version(Deadline deadline);
 
+  // Whether this user has that right on the Leases of the namespace.
+  [[nodiscard]] Result<bool> may(const char* verb, Deadline deadline);
+
   [[nodiscard]] Moment now() const;
 
  private:
