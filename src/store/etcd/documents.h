@@ -17,8 +17,8 @@
 namespace baton::store::etcd {
 
 // Lock documents in etcd. A name that this process wrote last, or that it knows nothing of, is
-// first guessed: then one transaction both proves the guess and makes the change, or else reads
-// what is there instead.
+// first guessed: then one transaction both proves the guess and makes the change. If the guess was
+// wrong, nothing has happened, and what is there is read.
 class EtcdDocuments final : public Documents {
  public:
   struct Options {

@@ -263,11 +263,8 @@ Txn Plan::txn(const std::map<std::string, std::string>& messages, LeaseId lease)
         {.what = Op::What::put, .key = layout_.wake(channel), .value = message, .lease = lease});
   }
   for (const Name& name : names_) add_erasures(name, txn.then);
-  // Names that nobody was ever seen on are free nearly always, and then asking what else there
-  // might be is paid for in vain.
-  const bool all_new = std::all_of(names_.begin(), names_.end(),
-                                   [](const Name& name) { return name.before->version == 0; });
-  if (step_.found.guessed && all_new) return txn;
+  // A guess is right nearly always, and then asking what else there might be is paid for in vain.
+  if (step_.found.guessed) return txn;
   for (const std::string& key : step_.group.keys) {
     txn.otherwise.push_back(
         {.what = Op::What::range, .key = layout_.document(key), .end = layout_.document_end(key)});
