@@ -1,4 +1,5 @@
 #include "baton/etcd_store.h"
+#include "store/etcd/examine.h"
 #include "store/etcd/gateway.h"
 #include "store/etcd/layout.h"
 
@@ -12,12 +13,11 @@ constexpr int kSchemaVersion = 1;
 
 class EtcdAdmin final : public StoreAdmin {
  public:
-  explicit EtcdAdmin(const etcd::Settings& settings)
-      : location_(settings.location), gateway_(settings) {}
+  explicit EtcdAdmin(const etcd::Settings& settings) : settings_(settings), gateway_(settings) {}
 
   Result<StoreStatus> status(Deadline deadline) override {
     StoreStatus status{.kind = "etcd",
-                       .location = location_,
+                       .location = settings_.location,
                        .schema_version = kSchemaVersion,
                        .schema_expected = kSchemaVersion};
     auto details = gateway_.describe(deadline);
@@ -40,8 +40,12 @@ class EtcdAdmin final : public StoreAdmin {
                      "a new fence"};
   }
 
+  Result<std::vector<Finding>> examine(Millis ttl, Deadline deadline) override {
+    return etcd::examine(settings_, ttl, deadline);
+  }
+
  private:
-  const std::string location_;
+  const etcd::Settings settings_;
   etcd::Gateway gateway_;
 };
 

@@ -279,6 +279,16 @@ Result<void> Gateway::watch(const std::vector<std::string>& keys,
       .code = Code::unavailable, .message = "etcd: " + shortened(ended), .retryable = true};
 }
 
+Result<Gateway::Health> Gateway::health(Deadline deadline) {
+  auto members = call("/v3/cluster/member/list", "{}", Kind::reads, deadline);
+  if (!members) return members.error();
+  auto alarms = call("/v3/maintenance/alarm", R"({"action":"GET"})", Kind::reads, deadline);
+  if (!alarms) return alarms.error();
+  return Health{.members = wire::member_count(*members),
+                .full = alarms->find("NOSPACE") != std::string::npos,
+                .corrupt = alarms->find("CORRUPT") != std::string::npos};
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> Gateway::describe(Deadline deadline) {
   auto status = call("/v3/maintenance/status", "{}", Kind::reads, deadline);
   if (!status) return status.error();

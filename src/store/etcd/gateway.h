@@ -89,6 +89,13 @@ class Gateway {
                                    const std::function<void()>& on_ready, const OnPut& on_put,
                                    std::stop_token stop);
 
+  struct Health {
+    std::size_t members = 0;
+    bool full = false;     // the space quota is used up
+    bool corrupt = false;  // members disagree about what they keep
+  };
+  [[nodiscard]] Result<Health> health(Deadline deadline);
+
   // Lines about the cluster for people.
   [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> describe(
       Deadline deadline);

@@ -3,6 +3,8 @@
 #include <map>
 
 #include "baton/redis_store.h"
+#include "store/common/findings.h"
+#include "store/redis/examine.h"
 #include "store/redis/find.h"
 #include "store/redis/raise.lua.h"
 #include "store/redis/redis_error.h"
@@ -87,6 +89,25 @@ class RedisAdmin final : public StoreAdmin {
     return status;
   }
 
+  Result<std::vector<Finding>> examine(Millis ttl, Deadline deadline) override {
+    auto connection = connect(deadline);
+    if (!connection) return connection.error();
+    redis::Connection& server = **connection;
+    auto info = server.ask({"INFO", "everything"}, deadline);
+    if (!info) return info.error();
+    redis::Facts facts{.info = parse_info(info->text),
+                       .replica = server.is_replica(),
+                       .wait_replicas = settings_.wait_replicas};
+    facts.memory_policy = config(server, "maxmemory-policy", facts.info, deadline);
+    facts.memory_limit = config(server, "maxmemory", facts.info, deadline);
+    facts.fsync = config(server, "appendfsync", facts.info, deadline);
+    auto findings = redis::examine(facts);
+    if (!facts.replica && !service_.clustered) examine_speed(server, ttl, deadline, findings);
+    examine_clock(server, deadline, findings);
+    store::worst_first(findings);
+    return findings;
+  }
+
   Result<std::pair<int, int>> migrate(Deadline deadline) override {
     auto connection = connect(deadline);
     if (!connection) return connection.error();
@@ -129,6 +150,43 @@ class RedisAdmin final : public StoreAdmin {
     service_.clustered = (*connection)->clustered();
     seat_.adopt(std::move(*connection));
     return seat_.to(settings_.node, deadline);
+  }
+
+  // A key that goes by itself.
+  void examine_speed(redis::Connection& server, Millis ttl, Deadline deadline,
+                     std::vector<Finding>& findings) const {
+    const std::string key = service_.layout.floor() + ".doctor";
+    const auto slowest = store::slowest_of(4, [&] {
+      const auto set = server.ask({"SET", key, "", "PX", "1"}, deadline);
+      return set && set->kind != Value::Kind::error;
+    });
+    if (!slowest) {
+      findings.push_back({.code = "not-writable",
+                          .severity = Severity::danger,
+                          .what = settings_.location + " refuses to write",
+                          .cost = "no lock can be taken",
+                          .mend = "is its memory full, its disk, or does the user lack +set?"});
+    } else if (auto slow = store::slow_finding(*slowest, ttl, settings_.location)) {
+      findings.push_back(std::move(*slow));
+    }
+  }
+
+  static void examine_clock(redis::Connection& server, Deadline deadline,
+                            std::vector<Finding>& findings) {
+    const auto before = store::wall_clock();
+    const auto time = server.ask({"TIME"}, deadline);
+    const auto after = store::wall_clock();
+    if (!time || time->list.size() != 2) return;
+    const auto number = [](const std::string& text) {
+      std::int64_t value = 0;
+      std::from_chars(text.data(), text.data() + text.size(), value);
+      return value;
+    };
+    const std::chrono::microseconds theirs(number(time->list[0].text) * 1'000'000 +
+                                           number(time->list[1].text));
+    if (auto off = store::clock_finding(theirs - (before + after) / 2, after - before)) {
+      findings.push_back(std::move(*off));
+    }
   }
 
   Result<void> raise(redis::Connection& connection, const std::string& key,

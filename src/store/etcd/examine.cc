@@ -1,0 +1,123 @@
+#include "store/etcd/examine.h"
+
+#include <algorithm>
+
+#include "store/common/findings.h"
+#include "store/etcd/gateway.h"
+
+namespace baton::store::etcd {
+namespace {
+
+constexpr Millis kPatience{2000};  // with one member
+
+class Examiner {
+ public:
+  Examiner(const Settings& settings, Millis ttl, Deadline deadline)
+      : settings_(settings), ttl_(ttl), deadline_(deadline), gateway_(settings) {}
+
+  Result<std::vector<Finding>> run() {
+    const auto health = gateway_.health(deadline_);
+    if (!health) return health.error();
+    members(*health);
+    alarms(*health);
+    line();
+    if (!health->full) speed();
+    worst_first(findings_);
+    return std::move(findings_);
+  }
+
+ private:
+  void add(std::string code, Severity severity, std::string what, std::string cost,
+           std::string mend) {
+    findings_.push_back(
+        {std::move(code), severity, std::move(what), std::move(cost), std::move(mend)});
+  }
+
+  void members(const Gateway::Health& health) {
+    if (health.members < 3) {
+      add("no-majority-to-lose", Severity::warning,
+          "the cluster has " + std::to_string(health.members) +
+              (health.members == 1 ? " member" : " members"),
+          "when one is down nothing is granted or renewed; when its disk is gone, so are the locks",
+          "three members or five");
+    }
+    for (const std::string& endpoint : settings_.endpoints) {
+      Settings alone = settings_;
+      alone.endpoints = {endpoint};
+      Gateway one(alone);
+      if (one.health(std::min(deadline_, BootClock::now() + kPatience))) continue;
+      add("member-down", Severity::warning, endpoint + " does not answer",
+          "one fault less is left until nothing is granted or renewed",
+          "bring it back, or take it out of the cluster and of the URL");
+    }
+    if (settings_.endpoints.size() < health.members) {
+      add("unnamed-members", Severity::advice,
+          "the URL names " + std::to_string(settings_.endpoints.size()) + " of " +
+              std::to_string(health.members) + " members",
+          "when those are down the others are not asked", "name all of them");
+    }
+  }
+
+  void alarms(const Gateway::Health& health) {
+    if (health.full) {
+      add("space-quota", Severity::danger, "etcd's space quota is used up",
+          "nothing is granted, and leases are lost",
+          "compact and defragment, 'etcdctl alarm disarm', and set --auto-compaction-retention=1h");
+    }
+    if (health.corrupt) {
+      add("corrupt", Severity::danger, "the members disagree about what they keep",
+          "two holders may believe in one lock", "replace the member that is wrong");
+    }
+  }
+
+  void line() {
+    if (settings_.endpoints.front().starts_with("https://") && !settings_.tls.verify) {
+      add("tls-unverified", Severity::danger, "nobody checks who answers (verify=no)",
+          "whoever answers gets the password, and can say of any lock that it is free",
+          "give the cluster's CA with ?ca= and leave out verify=no");
+    }
+    const bool local = std::ranges::all_of(settings_.endpoints, [](const std::string& endpoint) {
+      return endpoint.find("//127.") != std::string::npos ||
+             endpoint.find("//localhost") != std::string::npos ||
+             endpoint.find("//[::1]") != std::string::npos;
+    });
+    if (!settings_.password.empty() && settings_.endpoints.front().starts_with("http://") &&
+        !local) {
+      add("password-in-clear", Severity::warning, "the password goes over the network as it is",
+          "whoever listens can take, break and forget any lock", "etcds:// instead of etcd://");
+    }
+  }
+
+  // Made and deleted at once.
+  void speed() {
+    const std::string key = settings_.prefix + "/doctor";
+    const auto slowest = slowest_of(4, [&] {
+      Txn txn;
+      txn.then = {{.what = Op::What::put, .key = key, .value = ""}};
+      const auto put = gateway_.txn(txn, deadline_);
+      txn.then = {{.what = Op::What::erase, .key = key}};
+      return put && put->succeeded && gateway_.txn(txn, deadline_).has_value();
+    });
+    if (!slowest) {
+      add("not-writable", Severity::danger, "nothing can be written below " + settings_.prefix,
+          "no lock can be taken",
+          "grant the user readwrite on the prefix " + settings_.prefix + "/");
+    } else if (auto slow = slow_finding(*slowest / 2, ttl_, settings_.location)) {
+      findings_.push_back(std::move(*slow));
+    }
+  }
+
+  const Settings& settings_;
+  const Millis ttl_;
+  const Deadline deadline_;
+  Gateway gateway_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+Result<std::vector<Finding>> examine(const Settings& settings, Millis ttl, Deadline deadline) {
+  return Examiner(settings, ttl, deadline).run();
+}
+
+}  // namespace baton::store::etcd

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "baton/store_admin.h"
+
+namespace baton::store::redis {
+
+// What a server says of itself; empty where this user may not see it.
+struct Facts {
+  std::map<std::string, std::string> info;  // the lines of INFO
+  std::string memory_policy;
+  std::string memory_limit;
+  std::string fsync;
+  bool replica = false;
+  int wait_replicas = 0;  // as the URL says
+};
+
+[[nodiscard]] std::vector<Finding> examine(const Facts& facts);
+
+}  // namespace baton::store::redis

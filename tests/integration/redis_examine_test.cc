@@ -1,0 +1,86 @@
+// What the doctor finds wrong with Redis servers that are wrong.
+
+#include <algorithm>
+
+#include "baton/store_admin.h"
+#include "integration/redis_support.h"
+#include "support/wait.h"
+
+namespace baton::test {
+namespace {
+
+std::vector<std::string> codes(const std::string& url) {
+  const auto findings = open_redis_admin(url, soon()).value()->examine(1h, soon());
+  EXPECT_TRUE(findings) << findings.error().message;
+  std::vector<std::string> found;
+  if (!findings) return found;
+  for (const Finding& finding : *findings) {
+    EXPECT_FALSE(finding.what.empty() || finding.cost.empty() || finding.mend.empty());
+    found.push_back(finding.code);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+using Codes = std::vector<std::string>;
+const std::map<std::string, std::string> kSound = {{"appendonly", "yes"},
+                                                   {"appendfsync", "always"}};
+
+std::map<std::string, std::string> sound_but(const std::string& name, const std::string& value) {
+  auto settings = kSound;
+  settings[name] = value;
+  return settings;
+}
+
+TEST(RedisExamine, a_sound_server_has_nothing) {
+  RedisServer server({.settings = kSound});
+  EXPECT_EQ(codes(server.url()), Codes{});
+}
+
+TEST(RedisExamine, what_a_crash_would_forget) {
+  RedisServer forgetful;
+  EXPECT_EQ(codes(forgetful.url()), Codes{"no-append-only-file"});
+  RedisServer late({.settings = sound_but("appendfsync", "everysec")});
+  EXPECT_EQ(codes(late.url()), Codes{"late-flush"});
+}
+
+TEST(RedisExamine, what_full_memory_would_forget) {
+  auto settings = sound_but("maxmemory-policy", "allkeys-lru");
+  RedisServer unlimited({.settings = settings});
+  EXPECT_EQ(codes(unlimited.url()), Codes{"eviction"});
+  settings["maxmemory"] = "100mb";
+  RedisServer limited({.settings = settings});
+  const auto findings = open_redis_admin(limited.url(), soon()).value()->examine(1h, soon());
+  ASSERT_EQ(findings->size(), 1U);
+  EXPECT_EQ(findings->front().severity, Severity::danger);
+}
+
+TEST(RedisExamine, what_a_failover_would_forget) {
+  RedisServer master({.settings = kSound});
+  RedisServer replica(
+      {.settings = sound_but("replicaof", "127.0.0.1 " + std::to_string(master.port()))});
+  ASSERT_TRUE(poll_until([&] {
+    return master.ask({"INFO", "replication"}).find("connected_slaves:1") != std::string::npos;
+  }));
+  EXPECT_EQ(codes(master.url()), Codes{"asynchronous-replica"});
+  EXPECT_EQ(codes(master.url("wait_replicas=1")), Codes{});
+  EXPECT_EQ(codes(master.url("wait_replicas=2")), Codes{"too-few-replicas"});
+  EXPECT_EQ(codes(replica.url()), Codes{"read-only-replica"});
+}
+
+TEST(RedisExamine, a_server_that_is_slow_for_the_ttl) {
+  RedisServer server({.settings = kSound});
+  const auto findings = open_redis_admin(server.url(), soon()).value()->examine(Millis(0), soon());
+  ASSERT_EQ(findings->size(), 1U);
+  EXPECT_EQ(findings->front().code, "slow");
+}
+
+TEST(RedisExamine, what_may_not_be_seen_is_said) {
+  RedisServer server({.settings = kSound});
+  server.ask({"ACL", "SETUSER", "baton", "on", ">pw", "~*", "&*", "+@all", "-info", "-config"});
+  const auto found = codes("redis://baton:pw@" + server.address());
+  EXPECT_EQ(found, Codes{"not-visible"});
+}
+
+}  // namespace
+}  // namespace baton::test
