@@ -23,10 +23,14 @@ class KubernetesTest : public ::testing::Test {
 
   static inline std::unique_ptr<KubeServer> server;
   std::string space = server->create_namespace();
+  std::shared_ptr<ManualTime> standing = std::make_shared<ManualTime>();
   const std::string kName = "DEFAULT:job:1";
 
+  // Its time stands still unless the options say otherwise, so that nothing expires on a slow
+  // machine.
   std::unique_ptr<LockStore> open(store::KubernetesOptions options = {},
                                   const std::string& user = "admin") {
+    if (!options.now) options.now = [time = standing] { return time->now(); };
     if (options.url.empty()) options.url = server->store_url(user, space);
     return store::open_kubernetes_store_with(std::move(options), soon()).value();
   }
