@@ -4,6 +4,8 @@
 
 #include <condition_variable>
 #include <csignal>
+#include <fstream>
+#include <future>
 #include <mutex>
 
 #include "postgres_advisory_database.h"
@@ -135,6 +137,37 @@ TEST_F(PostgresAdvisoryFault,
   EXPECT_NE(told.message.find("session"), std::string::npos) << told.message;
   EXPECT_EQ(ask(*store, request(Verb::release, 1, kJob)).outcome, Outcome::lost);
   EXPECT_EQ(other.sql("SELECT count(*) FROM baton_advisory.session_lock"), "0");
+}
+
+// Bit 1 stands for signal 1, and so on.
+bool is_pending(pid_t pid, int signal) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("ShdPnd:")) continue;
+    return (std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1) != 0;
+  }
+  return false;
+}
+
+// A cancelled statement does not give back what it has locked for its session.
+TEST_F(PostgresAdvisoryFault,
+       a_waiter_that_leaves_just_when_it_is_handed_the_lock_does_not_keep_it) {
+  const auto store = database.store();
+  Session other(database.url());
+  const std::string key = lock_key(database.url(), kJob);
+  ASSERT_EQ(other.sql("SELECT pg_try_advisory_lock(" + key + ")"), "t");
+  ASSERT_EQ(ask(*store, acquire(1, kJob, 60s)).outcome, Outcome::queued);
+  ASSERT_TRUE(poll_until([&] { return look(*store, kJob).waiting == 1; }));
+  const pid_t waiting =
+      std::stoi(other.sql("SELECT pid FROM baton_advisory.session_lock WHERE NOT granted"));
+  ASSERT_EQ(::kill(waiting, SIGSTOP), 0);
+  other.sql("SELECT pg_advisory_unlock(" + key + ")");  // hands it to a session that sleeps
+  auto leaving = std::async(std::launch::async,
+                            [&] { return ask(*store, request(Verb::cancel, 1, kJob)).outcome; });
+  EXPECT_TRUE(poll_until([&] { return is_pending(waiting, SIGINT); }));
+  ASSERT_EQ(::kill(waiting, SIGCONT), 0);
+  EXPECT_EQ(leaving.get(), Outcome::done);
+  EXPECT_EQ(other.sql("SELECT pg_try_advisory_lock(" + key + ")"), "t");
 }
 
 // postgres-advisory: through the proxy, and straight.

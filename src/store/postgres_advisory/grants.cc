@@ -151,9 +151,11 @@ Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
   if (entry.has_lock) return entry.session->finish(entry.lock, {}, false, deadline);
   if (auto asked = control_.cancel(entry.session->pid(), deadline); !asked) return asked;
   switch (entry.session->finish_wait(deadline)) {
-    case Session::Wait::got_it: return entry.session->finish(entry.lock, {}, false, deadline);
+    // A session that is told to stop in the moment in which it is handed the lock answers with an
+    // error and has the lock all the same.
+    case Session::Wait::got_it:
     case Session::Wait::too_long:
-    case Session::Wait::cancelled: return {};
+    case Session::Wait::cancelled: return entry.session->finish(entry.lock, {}, false, deadline);
     case Session::Wait::on:
     case Session::Wait::broken: break;
   }

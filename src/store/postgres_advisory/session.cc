@@ -201,6 +201,20 @@ Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool 
   return {};
 }
 
+// The server compiles and plans a function when a session first calls it. For a waiter that would
+// be when everybody waits for it; so it is done for nothing now, and undone.
+Result<void> Session::warm_up(Deadline deadline) {
+  if (warm_) return {};
+  const LockOf nothing{.grant = new_grant_id()};
+  const core::Claimant nobody;
+  if (auto begun = connection_->script("BEGIN", deadline); !begun) return begun.error();
+  const auto taken = take(nothing, nobody, std::nullopt, true, Millis(0), std::nullopt, deadline);
+  if (taken) (void)claim(nothing, nobody, std::nullopt, std::nullopt, deadline);
+  if (auto undone = connection_->script("ROLLBACK", deadline); !undone) return undone.error();
+  warm_ = true;
+  return {};
+}
+
 Result<void> Session::wait_for(const LockOf& lock, const core::Claimant& claimant, Millis handoff,
                                Deadline deadline) {
   Params params;
@@ -210,6 +224,7 @@ Result<void> Session::wait_for(const LockOf& lock, const core::Claimant& claiman
   params.add(number_of(lock.mode));
   params.add(std::string_view(claimant.predicate));
   params.add(std::string_view(claimant.owner));
+  if (auto warm = warm_up(deadline); !warm) return warm;
   if (auto queued = connection_->run(kEnqueue, params, deadline); !queued) return queued.error();
   const std::string function =
       lock.mode == Mode::S ? "pg_advisory_lock_shared" : "pg_advisory_lock";

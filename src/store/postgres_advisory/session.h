@@ -89,6 +89,7 @@ class Session {
   Session(const AdvisorySettings& settings, std::unique_ptr<postgres::Connection> connection)
       : settings_(settings), connection_(std::move(connection)) {}
 
+  Result<void> warm_up(Deadline deadline);
   Wait judge_wait(const Result<postgres::Rows>& result);
   [[nodiscard]] Millis timer(Millis span) const { return settings_.timers ? span : Millis{0}; }
 
@@ -96,6 +97,7 @@ class Session {
   std::unique_ptr<postgres::Connection> connection_;
   int pid_ = 0;
   bool unanswered_ = false;
+  bool warm_ = false;
   std::string waiting_sql_;
   std::string last_words_;
 };

@@ -48,6 +48,7 @@ class Verbs {
   Result<Reply> wait(const Request& request, const Seen& seen, Reply blocked);
   Result<std::unique_ptr<Session>> session();
 
+  [[nodiscard]] bool is_handed(const Request& request) const;
   Result<const Seen*> seen(const std::string& key);
   Result<std::optional<Reply>> denied(const Request& request);
   void settle(const std::string& key);
