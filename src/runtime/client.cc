@@ -155,7 +155,10 @@ Result<Lease> LockClient::Core::lease(const std::vector<LockName>& set, const Re
               .ttl = request.ttl,
               .schema_version = request.schema_version,
               .sent = sent};
-  Lease lease(shared_from_this(), std::make_shared<HeldLease>(*this, std::move(grant)));
+  auto held = std::make_shared<HeldLease>(*this, std::move(grant));
+  // Not in the constructor: the Keeper's threads may ask for a share of it at once.
+  keeper_.keep(*held);
+  Lease lease(shared_from_this(), std::move(held));
   if (!lease.valid()) {
     // The reply took longer than the lease lasts. Letting it go is all that can be done with it.
     return Error{.code = Code::unavailable,

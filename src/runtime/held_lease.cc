@@ -24,9 +24,7 @@ HeldLease::HeldLease(LockClient::Core& client, Grant grant)
       asks_(std::move(grant.asks)),
       tokens_(std::move(grant.tokens)),
       note_(std::move(grant.note)),
-      sent_(grant.sent) {
-  client_.keeper().keep(*this);
-}
+      sent_(grant.sent) {}
 
 HeldLease::~HeldLease() { client_.keeper().drop(*this); }
 
