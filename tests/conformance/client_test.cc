@@ -155,7 +155,7 @@ TEST_P(Client, a_waiter_gets_the_lock_of_a_holder_that_died) {
 TEST_P(Client, a_wait_ends_at_its_deadline_and_leaves_no_ticket) {
   auto a = replica("a");
   auto b = replica("b");
-  auto held = a.locks.acquire(kName, kShort);
+  auto held = a.locks.acquire(kName, {.ttl = 60s});
   auto waiting = std::async(std::launch::async,
                             [&] { return b.locks.acquire(kName, {.ttl = 3s, .wait = 2s}); });
   ASSERT_TRUE(arrives(waiting));
@@ -169,7 +169,7 @@ TEST_P(Client, a_wait_ends_at_its_deadline_and_leaves_no_ticket) {
 TEST_P(Client, a_wait_can_be_stopped) {
   auto a = replica("a");
   auto b = replica("b");
-  auto held = a.locks.acquire(kName, kShort);
+  auto held = a.locks.acquire(kName, {.ttl = 60s});
   std::stop_source stop;
   AcquireOptions patient = kPatient;
   patient.stop = stop.get_token();
