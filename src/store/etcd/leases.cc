@@ -36,7 +36,7 @@ std::shared_ptr<Leases::Lease> Leases::find(LeaseId id) {
   return it == by_id_.end() ? nullptr : it->second;
 }
 
-Result<std::unique_lock<std::timed_mutex>> Leases::take(Lease& lease, Deadline deadline) {
+Result<std::unique_lock<TimedMutex>> Leases::take(Lease& lease, Deadline deadline) {
   std::unique_lock lock(lease.mutex, std::defer_lock);
   if (lock.try_lock_for(std::max<BootClock::duration>(deadline - BootClock::now(), {}))) {
     return lock;

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "store/common/timed_mutex.h"
 #include "store/etcd/gateway.h"
 
 namespace baton::store::etcd {
@@ -36,14 +37,13 @@ class Leases {
 
  private:
   struct Lease {
-    std::timed_mutex mutex;  // held while the server is asked
+    TimedMutex mutex;  // held while the server is asked
     LeaseId id = 0;
     std::chrono::seconds ttl{0};
     Instant until{};  // it lives at least so long: counted from before the server was asked
   };
   // Everybody's own deadline counts, also while another one asks.
-  [[nodiscard]] static Result<std::unique_lock<std::timed_mutex>> take(Lease& lease,
-                                                                       Deadline deadline);
+  [[nodiscard]] static Result<std::unique_lock<TimedMutex>> take(Lease& lease, Deadline deadline);
   std::shared_ptr<Lease> of(std::chrono::seconds ttl);
   std::shared_ptr<Lease> find(LeaseId id);
   [[nodiscard]] Result<bool> prolong(Lease& lease, Instant until, Deadline deadline);

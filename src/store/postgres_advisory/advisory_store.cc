@@ -123,7 +123,7 @@ class PostgresAdvisoryStore final : public LockStore {
     }
   }
 
-  static bool lock_until(std::unique_lock<std::timed_mutex>& lock, Deadline deadline) {
+  static bool lock_until(std::unique_lock<TimedMutex>& lock, Deadline deadline) {
     return lock.try_lock_for(std::max(deadline - BootClock::now(), Deadline::duration::zero()));
   }
 
@@ -241,7 +241,7 @@ class PostgresAdvisoryStore final : public LockStore {
 
   const AdvisorySettings settings_;
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
-  std::timed_mutex mutex_;
+  TimedMutex mutex_;
   Control control_;
   SessionPool pool_;
   Grants grants_;

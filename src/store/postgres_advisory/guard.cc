@@ -9,8 +9,7 @@
 
 namespace baton::store::postgres_advisory {
 
-Guard::Guard(const AdvisorySettings& settings, std::timed_mutex& mutex, Grants& grants,
-             Deliver deliver)
+Guard::Guard(const AdvisorySettings& settings, TimedMutex& mutex, Grants& grants, Deliver deliver)
     : settings_(settings),
       mutex_(mutex),
       grants_(grants),

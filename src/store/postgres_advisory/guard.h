@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "store/common/timed_mutex.h"
 #include "store/postgres_advisory/grants.h"
 
 namespace baton::store::postgres_advisory {
@@ -18,7 +19,7 @@ class Guard {
   using Deliver = std::function<void(const std::vector<core::Wake>&)>;
 
   // `mutex` is the store's; `deliver` is called without it.
-  Guard(const AdvisorySettings& settings, std::timed_mutex& mutex, Grants& grants, Deliver deliver);
+  Guard(const AdvisorySettings& settings, TimedMutex& mutex, Grants& grants, Deliver deliver);
   ~Guard();
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
@@ -38,7 +39,7 @@ class Guard {
   void handle(const std::vector<Watched>& spoken);
 
   const AdvisorySettings& settings_;
-  std::timed_mutex& mutex_;
+  TimedMutex& mutex_;
   Grants& grants_;
   const Deliver deliver_;
   int event_;  // eventfd
