@@ -157,9 +157,12 @@ TEST_F(PostgresAdvisoryFault,
   const std::string key = lock_key(database.url(), kJob);
   ASSERT_EQ(other.sql("SELECT pg_try_advisory_lock(" + key + ")"), "t");
   ASSERT_EQ(ask(*store, acquire(1, kJob, 60s)).outcome, Outcome::queued);
-  ASSERT_TRUE(poll_until([&] { return look(*store, kJob).waiting == 1; }));
-  const pid_t waiting =
-      std::stoi(other.sql("SELECT pid FROM baton_advisory.session_lock WHERE NOT granted"));
+  std::string pid;
+  ASSERT_TRUE(poll_until([&] {
+    pid = other.sql("SELECT max(pid) FROM baton_advisory.session_lock WHERE NOT granted");
+    return !pid.empty();
+  }));
+  const pid_t waiting = std::stoi(pid);
   ASSERT_EQ(::kill(waiting, SIGSTOP), 0);
   other.sql("SELECT pg_advisory_unlock(" + key + ")");  // hands it to a session that sleeps
   auto leaving = std::async(std::launch::async,
