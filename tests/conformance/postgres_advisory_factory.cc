@@ -56,7 +56,7 @@ class PostgresAdvisoryFactory final : public StoreFactory {
                {.url = advisory_url_, .now = [time] { return time->now(); }}, soon())
         .value();
   }
-  [[nodiscard]] int model_sequences() const override { return 150; }
+  [[nodiscard]] int model_sequences() const override { return 100; }
 
  private:
   std::string server_;

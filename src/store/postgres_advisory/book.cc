@@ -37,12 +37,16 @@ std::size_t Book::waiting() const {
 Entry& Book::add(std::unique_ptr<Entry> entry) {
   entry->turn = ++last_turn_;
   Entry& added = *entry;
-  names_[added.lock.key].entries.push_back(std::move(entry));
+  Name& name = names_[added.lock.key];
+  name.entries.push_back(std::move(entry));
+  name.changed = true;
   return added;
 }
 
 std::unique_ptr<Entry> Book::remove(const Entry& entry) {
-  auto& entries = names_.at(entry.lock.key).entries;
+  Name& name = names_.at(entry.lock.key);
+  name.changed = true;
+  auto& entries = name.entries;
   const auto place = std::find_if(entries.begin(), entries.end(),
                                   [&](const auto& other) { return other.get() == &entry; });
   std::unique_ptr<Entry> removed = std::move(*place);

@@ -34,6 +34,7 @@ class Book {
   struct Name {
     std::vector<std::unique_ptr<Entry>> entries;  // by turn
     std::vector<core::Tombstone> tombstones;
+    bool changed = false;  // since the server was last asked who has the lock now
   };
 
   [[nodiscard]] Entry* find(const std::string& key, GrantId grant) const;

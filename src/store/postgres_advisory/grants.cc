@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace baton::store::postgres_advisory {
 namespace {
@@ -82,6 +83,7 @@ Result<void> Grants::queue_up(LockOf lock, const core::Claimant& claimant, Milli
 // With the machine's clock a hand-over is taken in when it arrives. With a test's clock nothing
 // happens by itself, so what the server has decided by now must be known by now.
 void Grants::wait_for_the_server(Book::Name& name, Deadline deadline) {
+  if (!std::exchange(name.changed, false)) return;
   for (;;) {
     std::vector<int> pids;
     for (const auto& entry : name.entries) {

@@ -204,7 +204,7 @@ Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool 
 // The server compiles and plans a function when a session first calls it. For a waiter that would
 // be when everybody waits for it; so it is done for nothing now, and undone.
 Result<void> Session::warm_up(Deadline deadline) {
-  if (warm_) return {};
+  if (warm_ || !settings_.timers) return {};
   const LockOf nothing{.grant = new_grant_id()};
   const core::Claimant nobody;
   if (auto begun = connection_->script("BEGIN", deadline); !begun) return begun.error();
