@@ -1,6 +1,6 @@
 // A replica that wants to lead, for the failover row:
 //
-//   bench_follower URL TTL_MS
+//   failover_follower URL TTL_MS
 //
 // Waits for the lock `leader`, and once it has it writes "G <boot time ns> <token>" and leads until
 // it is killed.

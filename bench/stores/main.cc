@@ -22,6 +22,9 @@ struct Options {
 
 const std::vector<Row>& all_rows() {
   static const std::vector<Row> rows{
+#ifdef BATON_HAS_STORE_POSTGRES_ADVISORY
+      {"advisory-failover", advisory_failover},
+#endif
 #ifdef BATON_HAS_STORE_REDIS
       {"redis-1", redis_one_caller},
       {"redis-64", redis_many_callers},

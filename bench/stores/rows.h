@@ -20,6 +20,7 @@ struct Row {
   std::function<std::vector<Figure>(const RowOptions&)> measure;
 };
 
+std::vector<Figure> advisory_failover(const RowOptions& options);
 std::vector<Figure> redis_one_caller(const RowOptions& options);
 std::vector<Figure> redis_many_callers(const RowOptions& options);
 std::vector<Figure> etcd_acquire(const RowOptions& options);
