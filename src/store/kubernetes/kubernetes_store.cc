@@ -9,6 +9,7 @@
 #include "store/common/document_loop.h"
 #include "store/common/subscribers.h"
 #include "store/kubernetes/find.h"
+#include "store/kubernetes/interest.h"
 #include "store/kubernetes/key_locks.h"
 #include "store/kubernetes/listener.h"
 #include "store/kubernetes/name_documents.h"
@@ -20,6 +21,7 @@ using namespace kubernetes;  // NOLINT(google-build-using-namespace): its own pa
 
 constexpr std::size_t kLanes = 8;  // requests of one batch that are under way at once
 constexpr std::size_t kMaxWaiters = 500;
+constexpr std::ptrdiff_t kNearTheHead = 4;
 constexpr Millis kSweepLimit{20'000};
 
 Reply reply_of(Outcome outcome, std::string message) {
@@ -109,6 +111,8 @@ class KubernetesStore final : public LockStore {
   [[nodiscard]] Result<void> check_schema(const NameBatch& part, DocumentLoop& loop,
                                           std::int64_t seen, std::vector<Reply>& replies,
                                           Deadline deadline);
+  void follow_or_not(const std::string& key, const NameBatch& part,
+                     const std::vector<Reply>& replies);
   void heard(const WatchEvent& event);
   void wake(const std::vector<core::Wake>& wakes) {
     for (const core::Wake& wake : wakes) subscribers_->wake(wake.channel, {&wake.grant, 1});
@@ -119,8 +123,20 @@ class KubernetesStore final : public LockStore {
   SchemaVersion schema_;
   KeyLocks turns_;
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
+  Interest interest_;
   Listener listener_;
 };
+
+Interest::Place place_of(const Request& request, Outcome outcome, const Known* known) {
+  if (outcome == Outcome::granted) return Interest::Place::near;
+  if (outcome != Outcome::queued || known == nullptr) return Interest::Place::none;
+  const auto& waiters = known->state.waiters;
+  const auto ahead = std::find_if(waiters.begin(), waiters.end(), [&](const core::Waiter& waiter) {
+    return waiter.grant == request.grant;
+  });
+  const bool crowd = ahead != waiters.end() && ahead - waiters.begin() >= kNearTheHead;
+  return crowd ? Interest::Place::far : Interest::Place::near;
+}
 
 // Something may have happened that makes a difference to whoever asks again.
 bool is_doubtful(const NameBatch& part) {
@@ -216,11 +232,7 @@ Result<std::vector<Reply>> KubernetesStore::run(const std::string& key, NameBatc
   }
   // Without a turn: a sink may be taking its own locks.
   wake(documents.wakes());
-  if (replies && std::any_of(replies->begin(), replies->end(), [](const Reply& reply) {
-        return reply.outcome == Outcome::granted || reply.outcome == Outcome::queued;
-      })) {
-    listener_.need();
-  }
+  if (replies) follow_or_not(key, part, *replies);
   if (documents.schema_changed()) std::this_thread::sleep_for(kSchemaLag);
   return replies;
 }
@@ -263,6 +275,22 @@ Result<void> KubernetesStore::check_schema(const NameBatch& part, DocumentLoop& 
                                                std::to_string(part.requests[i].schema_version));
   }
   return {};
+}
+
+void KubernetesStore::follow_or_not(const std::string& key, const NameBatch& part,
+                                    const std::vector<Reply>& replies) {
+  const auto known = cache_.get(key);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const Verb verb = part.requests[i].verb;
+    if (verb == Verb::get || verb == Verb::break_) continue;
+    const auto advice = interest_.update(
+        part.requests[i].grant, place_of(part.requests[i], replies[i].outcome, known.get()));
+    if (advice == Interest::Advice::listen) {
+      listener_.listen(known == nullptr ? 0 : known->lease.version);
+    } else if (advice == Interest::Advice::rest) {
+      listener_.rest();
+    }
+  }
 }
 
 void KubernetesStore::heard(const WatchEvent& event) {

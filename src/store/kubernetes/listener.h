@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -9,9 +10,9 @@
 
 namespace baton::store::kubernetes {
 
-// Follows the Leases of the namespace on a connection of its own, from the first time that somebody
-// needs it. Goes on from where it was after a lost connection, and starts over when the server no
-// longer knows that place.
+// Follows the Leases of the namespace on a connection of its own, while somebody needs it. Goes on
+// from where it was after a lost connection, and starts over when the server no longer knows that
+// place. Thread-safe.
 class Listener {
  public:
   using OnEvent = LeaseApi::OnEvent;
@@ -23,7 +24,9 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  void need();
+  // What changes after `version`.
+  void listen(std::uint64_t version);
+  void rest();
 
   // It is connected, and what changes is heard at once; unless the line is dead and nobody has
   // noticed yet.
@@ -31,13 +34,19 @@ class Listener {
 
  private:
   void follow(const std::stop_token& stop);
+  [[nodiscard]] bool wait_until_wanted(const std::stop_token& stop);
   void pause(Millis time, const std::stop_token& stop);
+  void note_place(const WatchEvent& event);
 
   LeaseApi& api_;
   const OnEvent on_event_;
   const std::function<void()> on_break_;
   std::atomic<bool> hears_ = false;
-  std::once_flag started_;
+  std::mutex mutex_;
+  std::condition_variable_any signal_;
+  bool wanted_ = false;
+  std::uint64_t version_ = 0;  // the place to go on from; 0: whatever there is
+  std::stop_source stream_;    // ends the present connection
   std::jthread thread_;
 };
 

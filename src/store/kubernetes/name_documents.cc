@@ -8,6 +8,8 @@
 namespace baton::store::kubernetes {
 namespace {
 
+constexpr int kPatience = 8;  // of waiters, against that of holders
+
 // A place in the queue that lasts so long need not be written again yet.
 constexpr core::StoreTime kAmpleTime = Millis(1000);
 
@@ -142,6 +144,7 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   if (dirty.empty()) return nothing();
   const core::NameState& state = step.states.at(key_);
   if (can_wait(step)) {
+    if (step.found.guessed && !listener_.hears()) return Commit{.end = Commit::End::unproven};
     keep_for_later(state);
     return Commit{};
   }
@@ -155,7 +158,7 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
       keep ? write(state, step.wakes, *next, now, deadline) : api_.remove(known_->lease, deadline);
   if (!written) return written.error();
   if (written->fate == Written::Fate::too_large) return Commit{.end = Commit::End::too_large};
-  if (written->fate == Written::Fate::conflict) return lost_the_race(step.group, deadline);
+  if (written->fate == Written::Fate::conflict) return lost_the_race(step, deadline);
   const std::uint64_t version = written->lease.version;
   remember(step, keep ? std::move(next) : nullptr, std::move(written->lease));
   return Commit{.version = version};
@@ -165,7 +168,7 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
 // such write sends all others back to read. While at least half of the time is left that the
 // document gives them, it is enough that we know.
 bool NameDocuments::can_wait(const Step& step) const {
-  if (known_ == nullptr || !listener_.hears() || !all_queued(step)) return false;
+  if (known_ == nullptr || !all_queued(step)) return false;
   core::NameState refreshed = step.states.at(key_);
   const core::NameState& before = step.found.documents.at(key_).state;
   if (refreshed.waiters.size() != before.waiters.size()) return false;
@@ -189,18 +192,19 @@ void NameDocuments::keep_for_later(const core::NameState& state) {
   cache_.wrote(key_, std::move(next));
 }
 
-// The more often that happens, the longer we stand back. Who follows the Lease may know by then
-// what it lost to.
-Commit NameDocuments::lost_the_race(const Group& group, Deadline deadline) {
+// The more often that happens, the longer we stand back; and whoever only queues stands back for
+// those who pass the lock on, or all would queue and nobody get through. Who follows the Lease may
+// know by then what it lost to.
+Commit NameDocuments::lost_the_race(const Step& step, Deadline deadline) {
   Commit commit{.end = Commit::End::conflict};
-  const auto pause = backoff_.next(random_());
+  const auto pause = backoff_.next(random_()) * (all_queued(step) ? kPatience : 1);
   if (BootClock::now() + pause >= deadline) return commit;
-  if (++conflicts_ > 1) std::this_thread::sleep_for(pause);
+  if (++conflicts_ > 1 || all_queued(step)) std::this_thread::sleep_for(pause);
   auto now_known = listener_.hears() ? cache_.get(key_) : nullptr;
   const std::uint64_t lost_on = known_ == nullptr ? 0 : known_->lease.version;
   if (now_known == nullptr || now_known->lease.version <= lost_on) return commit;
   known_ = std::move(now_known);
-  commit.found = snapshot(group);
+  commit.found = snapshot(step.group);
   commit.found->guessed = true;
   return commit;
 }

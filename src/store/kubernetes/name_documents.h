@@ -39,7 +39,7 @@ class NameDocuments final : public Documents {
                                       const Moment& now, Deadline deadline);
   [[nodiscard]] bool can_wait(const Step& step) const;
   void keep_for_later(const core::NameState& state);
-  [[nodiscard]] Commit lost_the_race(const Group& group, Deadline deadline);
+  [[nodiscard]] Commit lost_the_race(const Step& step, Deadline deadline);
   [[nodiscard]] Result<Commit> pass_through(const Step& step, Deadline deadline);
   void remember(const Step& step, std::shared_ptr<Known> next, LeaseObject lease);
 
