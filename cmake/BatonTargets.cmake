@@ -14,6 +14,7 @@
 #   baton_fuzz(NAME SOURCES file... [LIBS target...])      the program fuzz_NAME
 
 include_guard(GLOBAL)
+include(BatonPrecompiled)
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
 set(BATON_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
@@ -98,6 +99,7 @@ function(baton_component NAME)
   add_library(${target} ${arg_SOURCES})
   add_library(baton::${NAME} ALIAS ${target})
   baton_target_defaults(${target})
+  baton_precompile(${target} library)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${NAME}
     VERSION ${PROJECT_VERSION}
@@ -149,6 +151,7 @@ function(baton_test NAME)
   target_link_libraries(${NAME} PRIVATE ${arg_LIBS} GTest::gtest GTest::gtest_main)
   # Nobody measures the tests themselves; this compiles them in half the time.
   target_compile_options(${NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+  baton_precompile(${NAME} test)
 
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)

@@ -1,0 +1,41 @@
+# The headers that nearly every source includes, read once instead of hundreds of times: a third of
+# a clean build. Sources still include what they use, and the sanitizer presets, which do without
+# this, notice when one does not.
+
+option(BATON_PRECOMPILE "Precompile the headers that most sources include"
+       ${PROJECT_IS_TOP_LEVEL})
+if(BATON_SANITIZE OR BATON_BUILD_FUZZ)
+  set(BATON_PRECOMPILE OFF)
+endif()
+
+set(BATON_USUAL_HEADERS
+  <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <deque> <filesystem>
+  <functional> <map> <memory> <mutex> <optional> <span> <stop_token> <string> <string_view>
+  <thread> <utility> <vector>)
+
+# One precompiled header serves all targets with the same flags, so there is one for the libraries
+# and one for the tests; each belongs to a target with a single source.
+function(baton_precompile_for kind)
+  if(NOT BATON_PRECOMPILE OR TARGET baton_${kind}_headers)
+    return()
+  endif()
+  set(source "${BATON_GENERATED_DIR}/${kind}_headers.cc")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "int main() {}\n")  # nobody runs it
+  if(kind STREQUAL "test")
+    add_executable(baton_test_headers EXCLUDE_FROM_ALL "${source}")
+    target_compile_options(baton_test_headers PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_link_libraries(baton_test_headers PRIVATE GTest::gtest)
+    target_precompile_headers(baton_test_headers PRIVATE ${BATON_USUAL_HEADERS} <gtest/gtest.h>)
+  else()
+    add_library(baton_library_headers OBJECT EXCLUDE_FROM_ALL "${source}")
+    target_precompile_headers(baton_library_headers PRIVATE ${BATON_USUAL_HEADERS})
+  endif()
+  baton_target_defaults(baton_${kind}_headers)
+endfunction()
+
+function(baton_precompile target kind)
+  if(BATON_PRECOMPILE)
+    baton_precompile_for(${kind})
+    target_precompile_headers(${target} REUSE_FROM baton_${kind}_headers)
+  endif()
+endfunction()
