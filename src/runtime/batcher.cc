@@ -24,8 +24,8 @@ Result<Reply> Batcher::submit(Request& request, Deadline deadline) {
   std::size_t place = 0;
   {
     std::unique_lock lock(mutex_);
-    if (lane.gathering.empty() && has_room(lane)) {
-      take_off(lane);
+    if (lane.gathering.empty() && in_flight_ < parallel_) {
+      ++in_flight_;
       lock.unlock();
       auto reply = send_alone(request, deadline);
       landed(lane);
@@ -80,23 +80,13 @@ Result<Reply> Batcher::reply_in(Batch& batch, std::size_t place) {
   return std::move((**batch.replies)[place]);
 }
 
-// No lane takes all: commits on one disk go one after the other anyway.
-bool Batcher::has_room(const Lane& lane) const {
-  return in_flight_ < parallel_ && lane.in_flight < std::max<std::size_t>(1, parallel_ - 1);
-}
-
-void Batcher::take_off(Lane& lane) {
-  ++in_flight_;
-  ++lane.in_flight;
-}
-
 // A batch that may go stays where it is until its leader takes it away, and gathers on; it must not
 // be told twice.
 void Batcher::let_next_go(Lane& lane) {
   const auto next = std::find_if(lane.gathering.begin(), lane.gathering.end(),
                                  [](const auto& batch) { return !batch->may_go; });
-  if (next == lane.gathering.end() || !has_room(lane)) return;
-  take_off(lane);
+  if (next == lane.gathering.end() || in_flight_ == parallel_) return;
+  ++in_flight_;
   (*next)->may_go = true;
   (*next)->go.notify_one();
 }
@@ -104,9 +94,10 @@ void Batcher::let_next_go(Lane& lane) {
 void Batcher::landed(Lane& lane) {
   const std::lock_guard lock(mutex_);
   --in_flight_;
-  --lane.in_flight;
   Lane& other = lanes_[&lane == &lanes_[0] ? 1 : 0];
-  let_next_go(other);  // first, so that neither lane keeps the other waiting
+  // First, so that neither lane keeps the other waiting. Either may have all that are in flight:
+  // while one batch waits for the disk, the next is worked on.
+  let_next_go(other);
   let_next_go(lane);
 }
 

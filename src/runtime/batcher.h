@@ -44,7 +44,6 @@ class Batcher {
 
   struct Lane {
     std::deque<std::shared_ptr<Batch>> gathering;  // all but the last are full
-    std::size_t in_flight = 0;
   };
 
   Result<Reply> send_alone(const Request& request, Deadline deadline);
@@ -53,10 +52,7 @@ class Batcher {
   static Result<Reply> follow(Batch& batch, std::size_t place);
   static Result<Reply> reply_in(Batch& batch, std::size_t place);
 
-  // Under the mutex.
-  [[nodiscard]] bool has_room(const Lane& lane) const;
-  void take_off(Lane& lane);
-  void let_next_go(Lane& lane);
+  void let_next_go(Lane& lane);  // under the mutex
 
   void landed(Lane& lane);
 

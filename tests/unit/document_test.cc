@@ -90,6 +90,19 @@ TEST(Document, every_state_survives_it) {
   }
 }
 
+TEST(Document, every_character_survives_it) {
+  NameState state;
+  for (char c = 1; c != '\x80' && c > 0; ++c) state.note.text += c;
+  state.note.text += "\u00e9\u20ac\U0001F512";
+  Holder holder;
+  holder.metadata = {{state.note.text, state.note.text}, {"", "plain"}};
+  state.holders = {holder, holder};
+  const auto back = from_document(to_document(state));
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->note.text, state.note.text);
+  EXPECT_EQ(back->holders, state.holders);
+}
+
 TEST(Document, an_empty_state_is_an_empty_object) {
   EXPECT_EQ(to_document({}), "{}");
   EXPECT_TRUE(from_document("{}").value().empty());
@@ -117,7 +130,8 @@ TEST(Document, a_damaged_byte_is_refused_unless_the_result_is_a_document_again) 
       damaged[at] = kDamage[(at + i) % kDamage.size()];
       const auto state = from_document(damaged);
       if (!state) continue;
-      ASSERT_TRUE(to_document(*state) == nlohmann::json::parse(damaged).dump()) << damaged;
+      ASSERT_TRUE(nlohmann::json::parse(to_document(*state)) == nlohmann::json::parse(damaged))
+          << damaged;
     }
   }
 }

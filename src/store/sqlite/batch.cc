@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "core/document.h"
-
 namespace baton::store::sqlite {
 namespace {
 
@@ -31,7 +29,7 @@ Result<Batch::Row*> Batch::load(const std::string& key) {
   if (!document) return document.error();
   if (!*document) return &it->second;
   it->second.stored = true;
-  auto state = core::from_document(**document);
+  auto state = file_.remembered().read(key, **document);
   if (state) {
     table_.names.emplace(key, std::move(*state));
   } else {
@@ -76,7 +74,7 @@ Result<bool> Batch::write_back() {
     const core::NameState& state = table_.names.find(key)->second;
     const bool keep = !core::forgettable(state, now_);
     if (!keep && !row.stored) continue;
-    auto written = keep ? file_.save(key, core::to_document(state)) : file_.erase(key);
+    auto written = keep ? file_.save(key, file_.remembered().write(key, state)) : file_.erase(key);
     if (!written) return written.error();
     rows_added_ += static_cast<int>(keep) - static_cast<int>(row.stored);
     wrote = true;
