@@ -43,7 +43,7 @@ class Term;
 // Who leads, as the store shows it.
 struct Leader {
   std::string node;  // the owner of its LockClient
-  Token term = 0;    // grows from one leader to the next
+  Token term = 0;    // grows from one leader to the next; 0 for a program that is not Baton
   Millis led_for{0};
   std::chrono::system_clock::time_point since;  // led_for before now, by the clock of this machine
   Metadata metadata;
@@ -102,7 +102,7 @@ struct ElectorOptions {
   // Called on threads of the elector: be quick, do not throw, do not call stop().
   std::function<void(const Leader&)> on_new_leader = {};  // also when it is this replica
   std::function<void(const Overrun&)> on_overrun = {};
-  std::function<void(const Error&)> on_error = {};  // the work threw, or the store failed
+  std::function<void(const Error&)> on_error = {};  // the work threw, or a look at the store failed
 };
 
 // For the form that does not block.

@@ -96,7 +96,8 @@ Result<std::optional<Leader>> wait_for_next(Place& place) {
   const Instant limit = BootClock::now() + kNextMayTake;
   while (true) {
     auto now = leader_of(place.locks, place.lock);
-    if (!now || *now || BootClock::now() >= limit) return now;
+    const bool known = now && *now && (*now)->term != 0;  // else it is only being handed over
+    if (!now || known || BootClock::now() >= limit) return now;
     std::this_thread::sleep_for(kLookEvery);
   }
 }

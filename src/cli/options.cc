@@ -322,7 +322,7 @@ std::string usage_message(CLI::App& root, const std::vector<std::string>& words,
   } else if (!names.empty()) {
     message = "say what to do:";
     for (const auto& name : names) message += " " + name;
-  } else if (!message.empty()) {
+  } else if (message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0) {
     message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');

@@ -96,11 +96,15 @@ Instant Attendant::watch_work(std::unique_lock<std::mutex>& lock) {
   return Instant::max();
 }
 
-// A store that does not answer is not news here: the wait for the lock notices it as well.
+// The wait for the lock goes on through any outage of the store. So that somebody hears of it, the
+// first look that fails is told.
 void Attendant::look(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const auto leader = leader_of(locks_, lock_name_, kLookTimeout);
+  const bool failing = !leader;
+  if (failing && !failing_ && options_.on_error) options_.on_error(leader.error());
   lock.lock();
+  failing_ = failing;
   if (leader && *leader && term_ == nullptr) tell(lock, **leader);
 }
 

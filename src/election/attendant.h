@@ -44,6 +44,7 @@ class Attendant {
   bool announced_ = false;  // the term, to on_new_leader
   bool reported_ = false;   // its overrun
   Token last_seen_ = 0;
+  bool failing_ = false;  // only the thread's own
   Instant look_at_{};
   std::jthread thread_;
 };

@@ -33,10 +33,10 @@ Leader describe(const HolderInfo& holder, std::size_t waiting) {
 
 Result<std::optional<Leader>> ask_to_go(LockClient& locks, const LockName& lock,
                                         const Leader& leader, const std::string& order) {
-  if (leader.grant.empty()) {
+  if (leader.term == 0) {
     return Error{.code = Code::unsupported,
                  .message = leader.node + " holds " + print_path(lock) +
-                            " without Baton and cannot be asked; end it where it runs"};
+                            " without a term of Baton and cannot be asked; end it where it runs"};
   }
   // Only this grant: whoever may have followed it by now has done nothing wrong.
   auto hit = locks.break_lock(lock, {.reason = order, .only = leader.grant});

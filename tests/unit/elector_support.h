@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "baton/elector.h"
-#include "conformance/harness.h"
+#include "conformance/manual_clock.h"
 #include "store/memory/memory_store.h"
 #include "support/flaky_store.h"
 #include "support/wait.h"
@@ -21,20 +21,6 @@
 namespace baton::test {
 
 using namespace std::chrono_literals;
-
-// The replicas' clock and the store's show the same time, and both only move when told.
-class ManualClock final : public Clock {
- public:
-  explicit ManualClock(std::shared_ptr<ManualTime> time) : time_(std::move(time)) {}
-  [[nodiscard]] Instant now() const override { return Instant(time_->now()); }
-  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& signal,
-            Instant until) override {
-    if (now() < until) signal.wait_for(lock, 1ms);
-  }
-
- private:
-  std::shared_ptr<ManualTime> time_;
-};
 
 // Has no queue: whoever would wait is told that it cannot be done.
 class NoQueue final : public LockStore {

@@ -45,10 +45,11 @@ TEST_F(Election, when_the_leader_crashes_a_follower_leads_within_the_ttl) {
   leader->line->set(FlakyStore::Line::refuses);
   // A follower asks at least every second. Time stands still until it has, so that only the time
   // that it needs by its own clock counts, and not how fast this machine is.
-  while (clock.now() < crash + 11s) {
+  while (clock.now() < crash + 11s && follower->working == 0) {
     const auto asked = follower->line->calls();
     time->advance(1s);
-    ASSERT_TRUE(poll_until([&] { return follower->line->calls() > asked; }));
+    ASSERT_TRUE(
+        poll_until([&] { return follower->line->calls() > asked || follower->working == 1; }));
   }
   EXPECT_TRUE(poll_until([&] { return follower->working == 1; })) << "the ttl, and its last second";
   EXPECT_GT(follower->last_term(), leader->last_term());
@@ -223,6 +224,25 @@ TEST_F(Election, followers_are_told_of_every_new_leader) {
   EXPECT_TRUE(eventually([&] { return count() == 2; }));
   b->leave();
   EXPECT_EQ(told, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST_F(Election, a_follower_whose_store_does_not_answer_says_so_once_and_goes_on) {
+  std::atomic<int> errors{0};
+  auto a = leading("a");
+  auto b = following("b", 0,
+                     {.look_interval = 100ms,
+                      .on_new_leader = [](const Leader&) {},
+                      .on_error = [&](const Error&) { ++errors; }});
+  b->line->set(FlakyStore::Line::refuses);
+  EXPECT_TRUE(eventually([&] { return errors == 1; }));
+  for (int i = 0; i < 10; ++i) {
+    const auto calls = b->line->calls();
+    EXPECT_TRUE(eventually([&] { return b->line->calls() > calls; }));
+  }
+  EXPECT_EQ(errors, 1);
+  b->line->set(FlakyStore::Line::good);
+  a->leave();
+  EXPECT_TRUE(eventually([&] { return b->elector.is_leader(); }));
 }
 
 TEST_F(Election, work_that_ignores_its_stop_token_is_reported_and_not_run_twice) {
