@@ -75,14 +75,15 @@ class Candidate {
 
   void lead(Leadership& term, const std::stop_token& stop) {
     if (listener_->finish() != 0) return;
-    tell("elected", term.term(), fmt::format("lead {} in term {}", arguments_.name, term.term()));
+    tell("elected", term.term(),
+         fmt::format("leading {} in term {}", arguments_.name, term.term()));
     const bool again = keep_running(term, stop);
     if (!again) {
       end_.request_stop();
       return;
     }
     tell("lost", term.term(),
-         fmt::format("lead {} no more ({}); {} was ended, and starts again when we lead again",
+         fmt::format("no longer leading {} ({}); {} was ended, and starts again with the next term",
                      arguments_.name, term.why_ending(), arguments_.command.front()));
     listener_ = std::make_unique<Listener>(signals_, end_);
     listener_->ask_politely();
@@ -94,6 +95,13 @@ class Candidate {
          fmt::format("{} is led by {} in term {}; waiting", arguments_.name, leader.node,
                      leader.term),
          leader.node);
+  }
+
+  void warn(const Error& error) const {
+    JsonWriter json;
+    json.begin_object().field("event", "warning").field("election", arguments_.name);
+    json.field("message", printable(error.message)).end_object();
+    context_.out.event("warning: " + error.message, json.text());
   }
 
   // That of the command if one has run to its end, else of the signal that ended the wait.
@@ -201,7 +209,7 @@ Result<int> elect(Context& context, const ElectArguments& arguments) {
   plan->options.on_new_leader = [&, self = locks->owner()](const Leader& leader) {
     candidate.follow(leader, self);
   };
-  plan->options.on_error = [&](const Error& error) { context.out.warning(error.message); };
+  plan->options.on_error = [&](const Error& error) { candidate.warn(error); };
   Elector elector(*locks, arguments.name, plan->options);
   const auto ended = elector.run(
       [&](Leadership& term, const std::stop_token& stop) { candidate.lead(term, stop); },

@@ -136,8 +136,11 @@ void Campaign::lead(Lease lease, const Elector::Work& work) {
     // Gone before the lease is released: from then on nobody ends this term.
     const std::stop_callback on_loss(term->lease().lost(), [&] { term->end(Ending::lost); });
     const std::stop_callback on_stop(stop_.get_token(), [&] { term->end(Ending::stopped); });
-    Leadership leadership(term);
-    perform(*term, leadership, work);
+    // Stopped meanwhile, or paused for so long that it is lost already.
+    if (!term->ending()) {
+      Leadership leadership(term);
+      perform(*term, leadership, work);
+    }
     term->end(Ending::returned);
   }
   attendant_.work_returned();

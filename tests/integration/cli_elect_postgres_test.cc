@@ -110,7 +110,7 @@ TEST_F(Advisory, a_paused_leader_cannot_write_over_its_successor) {
   ASSERT_TRUE(b->wait_for_out("writes ")) << b->err();
   EXPECT_TRUE(a->wait_for_out("refused ")) << a->out();
   a->kill(SIGCONT);
-  EXPECT_TRUE(a->wait_for_err("lead outbox no more")) << a->err();
+  EXPECT_TRUE(a->wait_for_err("no longer leading outbox")) << a->err();
   EXPECT_EQ(table.late_rows(), 0);
 }
 

@@ -84,14 +84,14 @@ TEST_F(CliElect, a_paused_leader_cannot_write_over_its_successor) {
   EXPECT_TRUE(waiting(1));
   const pid_t work = child_of(a->pid());
   ASSERT_GT(work, 0);
-  a->kill(SIGSTOP);
-  ASSERT_EQ(::kill(work, SIGSTOP), 0);
+  pause(a->pid(), dir_ / "locks.db");
+  pause(work, dir_ / "work.db");
   ASSERT_TRUE(b->wait_for_out("writes ")) << b->err();
   // Its work wakes up first, and does not know yet.
   ASSERT_EQ(::kill(work, SIGCONT), 0);
   EXPECT_TRUE(a->wait_for_out("refused ")) << a->out();
   a->kill(SIGCONT);
-  EXPECT_TRUE(a->wait_for_err("lead outbox no more")) << a->err();
+  EXPECT_TRUE(a->wait_for_err("no longer leading outbox")) << a->err();
   EXPECT_EQ(table.late_rows(), 0);
   EXPECT_EQ(table.leaders_of_one_term(), 1);
   EXPECT_GT(table.last_term(), 0);
@@ -113,7 +113,7 @@ TEST_F(CliElect, the_command_is_ended_on_loss_and_started_again_when_leadership_
 }
 
 TEST_F(CliElect, what_ignores_the_loss_is_killed) {
-  auto a = stand("a", "echo leads; trap '' TERM; while :; do sleep 0.02; done",
+  auto a = stand("a", "trap '' TERM; echo leads; while :; do sleep 0.02; done",
                  {"--ttl", "5s", "--grace", "100ms"});
   ASSERT_TRUE(a->wait_for_out("leads\n"));
   EXPECT_EQ(baton({"leader", "resign", "outbox"}).status.code, 0);
@@ -286,7 +286,7 @@ TEST_F(Fleet, whose_leaders_are_paused_past_the_ttl_is_kept_in_order_by_the_fenc
     const std::string leader = next_leader(term);
     ASSERT_FALSE(leader.empty());
     // Only baton stands still: its command goes on, and is refused once the next term has written.
-    fleet_[leader]->kill(SIGSTOP);
+    pause(fleet_[leader]->pid(), dir_ / "locks.db");
     EXPECT_TRUE(poll_until([&] { return table_.last_term() > term; }, 2 * patience));
     EXPECT_TRUE(
         poll_until([&] { return fleet_[leader]->out().find("refused") != std::string::npos; }));

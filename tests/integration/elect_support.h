@@ -63,11 +63,24 @@ class WorkTable {
   sqlite3* database_ = nullptr;
 };
 
+// Whether somebody can write there. Not if a process was stopped in the middle of a transaction.
+inline bool writable(const std::filesystem::path& path) {
+  sqlite3* database = nullptr;
+  if (sqlite3_open(path.c_str(), &database) != SQLITE_OK) throw std::runtime_error("open");
+  sqlite3_busy_timeout(database, 2'000);
+  const auto sql = [&](const char* text) {
+    return sqlite3_exec(database, text, nullptr, nullptr, nullptr) == SQLITE_OK;
+  };
+  const bool written = sql("BEGIN IMMEDIATE") && sql("ROLLBACK");
+  sqlite3_close(database);
+  return written;
+}
+
 class ElectTest : public CliTest {
  protected:
   // Says who leads as it starts, and ends when it is told to.
   static constexpr const char* kSay =
-      "echo leads $BATON_TERM; trap 'exit 0' TERM; while :; do sleep 0.02; done";
+      "trap 'exit 0' TERM; echo leads $BATON_TERM; while :; do sleep 0.02; done";
 
   std::unique_ptr<Process> stand(const std::string& node, const std::string& script = kSay,
                                  Words extra = {}, const std::string& election = "outbox") const {
@@ -80,6 +93,24 @@ class ElectTest : public CliTest {
   std::unique_ptr<Process> writer(const std::string& node, const std::string& ttl) const {
     return start({"elect", "outbox", "--node", node, "--ttl", ttl, "--", FENCED_WRITER,
                   (dir_ / "work.db").string(), (dir_ / "alive").string(), node});
+  }
+
+  // Stops a process that writes into a SQLite file, but never inside a transaction: it would hold
+  // up everybody, which is a limit of SQLite and not what these tests are about.
+  static void pause(pid_t pid, const std::filesystem::path& path) {
+    while (true) {
+      ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+      ASSERT_TRUE(poll_until([&] { return is_stopped(pid); }));
+      if (writable(path)) return;
+      ASSERT_EQ(::kill(pid, SIGCONT), 0);
+    }
+  }
+  static bool is_stopped(pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    const auto name_end = text.rfind(')');
+    return name_end != std::string::npos && text.at(name_end + 2) == 'T';
   }
 
   static bool leads(Process& process) { return process.wait_for_out("leads "); }
