@@ -130,7 +130,7 @@ class BATON_EXPORT Elector {
   // returns gives leadership up; so does work that throws, which is reported, and the replica
   // stands again after a backoff. An error means that this election cannot be held: a bad name, a
   // TTL that the store refuses, no rights.
-  Result<void> run(const Work& work, std::stop_token stop = {});
+  Result<void> run(const Work& work, const std::stop_token& stop = {});
 
   // The same on a thread of its own. What ends it early is told to on_error.
   Result<void> start(ElectorCallbacks callbacks);

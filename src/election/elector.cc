@@ -36,7 +36,7 @@ Elector::~Elector() {
   }
 }
 
-Result<void> Elector::run(const Work& work, std::stop_token stop) {
+Result<void> Elector::run(const Work& work, const std::stop_token& stop) {
   const auto campaign = campaign_;
   return campaign->run(work, stop);
 }

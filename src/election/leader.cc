@@ -69,7 +69,7 @@ Result<std::optional<Leader>> leader_of(LockClient& locks, const LockName& lock,
 
 Result<std::optional<Leader>> resign_leader(LockClient& locks, const LockName& lock,
                                             const std::string& reason) {
-  const auto leader = leader_of(locks, lock);
+  auto leader = leader_of(locks, lock);
   if (!leader || !*leader) return leader;
   return ask_to_go(locks, lock, **leader, election::resign_order(reason));
 }
