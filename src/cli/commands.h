@@ -42,6 +42,22 @@ struct RunArguments {
   std::vector<std::string> command;
 };
 
+struct ElectArguments {
+  std::string name;
+  std::string node;
+  std::string ttl = "10s";
+  std::string grace = "10s";
+  bool restart = false;
+  std::vector<std::string> command;
+};
+
+struct LeaderArguments {
+  std::string name;
+  std::string node;  // the next leader, for transfer
+  std::string reason;
+  std::string timeout = "1m";
+};
+
 struct LockFindArguments {
   std::string subject;
   std::string predicate;
@@ -88,6 +104,10 @@ struct PolicyArguments {
 };
 
 Result<int> run(Context& context, const RunArguments& arguments);
+Result<int> elect(Context& context, const ElectArguments& arguments);
+Result<int> leader_show(Context& context, const LeaderArguments& arguments);
+Result<int> leader_resign(Context& context, const LeaderArguments& arguments);
+Result<int> leader_transfer(Context& context, const LeaderArguments& arguments);
 Result<int> lock_find(Context& context, const LockFindArguments& arguments);
 Result<int> lock_show(Context& context, const LockShowArguments& arguments);
 Result<int> lock_break(Context& context, const LockBreakArguments& arguments);

@@ -22,6 +22,7 @@ class JsonWriter {
     if constexpr (std::same_as<Number, bool>) return raw(number ? "true" : "false");
     return raw(std::to_string(number));
   }
+  JsonWriter& null() { return raw("null"); }
   template <typename Value>
   JsonWriter& field(std::string_view name, const Value& content) {
     return key(name).value(content);

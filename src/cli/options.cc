@@ -8,12 +8,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/options_build.h"
 #include "policy/suggest.h"
 
 namespace baton::cli {
 namespace {
 
-constexpr const char* kCommon = "Common options";
 constexpr const char* kName =
     "SUBJECT[/RESOURCE…], or the text form lock:MODE:SUBJECT:PREDICATE[:…]";
 
@@ -22,40 +22,11 @@ class HelpText final : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
-    if (app->get_name() != "run") return usage;
+    if (app->get_name() != "run" && app->get_name() != "elect") return usage;
     usage.erase(usage.find_last_not_of('\n') + 1);
     return usage + " -- CMD [ARG...]\n";
   }
 };
-
-void add_common(CLI::App* app, Arguments& all, bool uses_store = true, bool owner = true) {
-  app->add_flag("--json", all.json, "One JSON document on stdout; errors as JSON on stderr")
-      ->group(kCommon);
-  if (!uses_store) return;
-  app->add_option("--store", all.given.store, "Where the locks are: sqlite:PATH, postgres://…")
-      ->type_name("URL")
-      ->group(kCommon);
-  app->add_option("--region", all.given.region, "The region of names; DEFAULT if none is set")
-      ->type_name("R")
-      ->group(kCommon);
-  if (!owner) return;
-  app->add_option("--owner", all.given.owner, "Who we are, for people; default HOST:PID")
-      ->type_name("WHO")
-      ->group(kCommon);
-}
-
-CLI::App* add_command(CLI::App* parent, const std::string& name, const std::string& what,
-                      const std::string& examples) {
-  CLI::App* app = parent->add_subcommand(name, what);
-  if (!examples.empty()) app->footer("Examples:\n" + examples);
-  return app;
-}
-
-CLI::App* add_noun(CLI::App& parent, const std::string& name, const std::string& what) {
-  CLI::App* app = parent.add_subcommand(name, what);
-  app->require_subcommand(1);
-  return app;
-}
 
 void add_run(CLI::App& app, Arguments& all) {
   auto* run_app = add_command(
@@ -272,11 +243,14 @@ void describe(CLI::App& root, Arguments& all) {
   root.footer(
       "Examples:\n"
       "  baton run nightly-report --ttl 1m -- ./report.sh    on every machine; one runs it\n"
+      "  baton elect outbox -- ./publisher                   on every machine; the leader runs it\n"
       "  baton lock find --subject page                      who holds what\n\n"
       "The store is --store, $BATON_STORE, 'store:' in baton.yaml (here or in\n"
       "$XDG_CONFIG_HOME/baton), or else a file of your own in $XDG_STATE_HOME/baton.");
   add_common(&root, all);  // before the command or behind it, as one is used to
   add_run(root, all);
+  add_elect(root, all);
+  add_leader(root, all);
   add_lock(root, all);
   add_fence(root, all);
   add_store(root, all);
@@ -348,7 +322,7 @@ std::string usage_message(CLI::App& root, const std::vector<std::string>& words,
   } else if (!names.empty()) {
     message = "say what to do:";
     for (const auto& name : names) message += " " + name;
-  } else if (!message.empty()) {
+  } else if (message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0) {
     message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
@@ -361,6 +335,7 @@ Parsed parse(std::vector<std::string> words, Arguments& all) {
   // What follows -- is the user's command, and none of CLI11's business.
   if (const auto dashes = std::find(words.begin(), words.end(), "--"); dashes != words.end()) {
     all.run.command.assign(dashes + 1, words.end());
+    all.elect.command = all.run.command;
     words.erase(dashes, words.end());
   }
   all.json = std::find(words.begin(), words.end(), "--json") != words.end();

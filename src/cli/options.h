@@ -13,6 +13,8 @@ struct Arguments {
   Settings given;
   bool json = false;
   RunArguments run;
+  ElectArguments elect;
+  LeaderArguments leader;
   LockFindArguments find;
   LockShowArguments show;
   LockBreakArguments break_;

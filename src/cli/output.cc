@@ -131,6 +131,15 @@ void Output::warning(std::string_view message) const {
              printable(message));
 }
 
+void Output::event(std::string_view message, const std::string& json) const {
+  std::fflush(stdout);
+  if (json_) {
+    fmt::print(stderr, "{}\n", json);
+  } else {
+    fmt::print(stderr, "{} {}\n", paint("baton:", Style::dim, err_colours_), printable(message));
+  }
+}
+
 void Output::progress(const std::string& text) {
   if (json_ || text == last_progress_) return;
   last_progress_ = text;

@@ -42,6 +42,9 @@ class Output {
   // To stderr, in text only.
   void warning(std::string_view message) const;
 
+  // To stderr, a line a time: what has happened, as "baton: …" or as `json`.
+  void event(std::string_view message, const std::string& json) const;
+
   // A line on stderr that the next one replaces, if that is a terminal; else every line that
   // differs from the one before it.
   void progress(const std::string& text);

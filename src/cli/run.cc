@@ -1,13 +1,6 @@
 // baton run: a command under a lock.
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <thread>
 
 #include <fmt/core.h>
 
@@ -15,14 +8,11 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/signals.h"
-#include "core/trust.h"
+#include "cli/supervisor.h"
 #include "policy/duration.h"
 
 namespace baton::cli {
 namespace {
-
-// Between SIGTSTP and SIGSTOP.
-constexpr Millis kTimeToTidyTheTerminal{50};
 
 struct Plan {
   NameArgument what;
@@ -69,97 +59,6 @@ Result<Plan> make_plan(const RunArguments& arguments, const Settings& settings) 
   return plan;
 }
 
-// Between the loss signal and the moment the store may give the lock away lies the margin. What
-// still runs has to be gone before that; killing and collecting it takes a little time too.
-Millis time_to_end(Millis grace, Millis ttl) {
-  return std::min(grace, core::margin(ttl) - Millis(100));
-}
-
-// Makes a stop token something that poll can wait for.
-class LossEvent {
- public:
-  explicit LossEvent(const std::stop_token& lost)
-      : file_(eventfd(0, EFD_CLOEXEC)), callback_(lost, Notify{file_}) {}
-  ~LossEvent() { close(file_); }
-  LossEvent(const LossEvent&) = delete;
-  LossEvent& operator=(const LossEvent&) = delete;
-  [[nodiscard]] int file() const { return file_; }
-
- private:
-  struct Notify {
-    int file;
-    void operator()() const {
-      const std::uint64_t one = 1;
-      (void)!write(file, &one, sizeof one);
-    }
-  };
-  int file_;
-  std::stop_callback<Notify> callback_;
-};
-
-// Watches over the command until it, or on loss all that it started, has ended.
-class Supervisor {
- public:
-  Supervisor(Child& child, const Signals& signals, const Lease& lease, Millis grace)
-      : child_(child), signals_(signals), lease_(lease), grace_(grace), loss_(lease.lost()) {}
-
-  int wait() {
-    while (true) {
-      const auto ended = child_.reap();
-      if (!lost_ && ended) return *ended;
-      if (lost_ && !Child::any_left()) return ended.value_or(exit_code::lost);
-      if (lost_ && !killing_ && BootClock::now() >= kill_at_) killing_ = true;
-      if (killing_) child_.signal_all(SIGKILL);
-      std::array<pollfd, 2> files{pollfd{signals_.file(), POLLIN, 0},
-                                  pollfd{lost_ ? -1 : loss_.file(), POLLIN, 0}};
-      poll(files.data(), files.size(), lost_ ? 10 : -1);
-      if (files[1].revents != 0) begin_end();
-      signalfd_siginfo signal{};
-      while (signals_.next(signal)) pass_on(signal);
-    }
-  }
-
-  [[nodiscard]] bool lost() const { return lost_; }
-
- private:
-  void begin_end() {
-    lost_ = true;
-    kill_at_ = BootClock::now() + time_to_end(grace_, lease_.ttl());
-    child_.signal_all(SIGTERM);
-    child_.signal_all(SIGCONT);  // a stopped process would not hear of it
-  }
-
-  void pass_on(const signalfd_siginfo& signal) {
-    const int number = static_cast<int>(signal.ssi_signo);
-    if (number == SIGCHLD) return;
-    if (!from_terminal(signal)) child_.signal(number);
-    if (number != SIGTSTP) return;
-    // A stopped baton does not renew. The command is stopped as well, so nobody works under a lock
-    // that runs out; if it has when we are continued, the keeper notices and we end it. SIGTSTP
-    // alone is not enough: a command may ignore it, and the kernel does for groups without a shell.
-    std::this_thread::sleep_for(kTimeToTidyTheTerminal);
-    child_.signal_all(SIGSTOP);
-    raise(SIGSTOP);
-    if (lease_.valid()) child_.signal_all(SIGCONT);
-  }
-
-  Child& child_;
-  const Signals& signals_;
-  const Lease& lease_;
-  Millis grace_;
-  LossEvent loss_;
-  bool lost_ = false;
-  bool killing_ = false;
-  Instant kill_at_{};
-};
-
-// Never BATON_STORE: it may hold a password that the command has no business with.
-std::vector<std::string> environment_of(const Lease& lease) {
-  return {"BATON_NAME=" + lease.key(), "BATON_TOKEN=" + std::to_string(lease.token()),
-          "BATON_GRANT=" + to_string(lease.grant()),
-          "BATON_MODE=" + std::string(long_name(lease.mode()))};
-}
-
 Error lost_error(const std::string& name, const std::string& why) {
   return {.code = Code::lost, .message = "lost the lock " + name + " (" + why + ")"};
 }
@@ -185,7 +84,7 @@ int supervise(Context& context, Lease& lease, Child& child, const Signals& signa
   int code = 0;
   bool lost = false;
   {
-    Supervisor supervisor(child, signals, lease, plan.grace);
+    Supervisor supervisor(child, signals, lease, lease.lost(), plan.grace);
     code = supervisor.wait();
     lost = supervisor.lost();
   }
@@ -209,15 +108,6 @@ Error explain_timeout(LockClient& locks, const Plan& plan, Error error) {
                                  about(holder.held_for), info->waiting);
   }
   return error;
-}
-
-int cannot_start(Context& context, const std::string& command, int code) {
-  const bool missing = code == exit_code::not_found;
-  context.out.error(
-      missing ? "not_found" : "cannot_execute",
-      fmt::format("{}: {}", command,
-                  missing ? "command not found; give a path or check PATH" : "not executable"));
-  return code;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "core/trust.h"
 #include "harness.h"
+#include "manual_clock.h"
 #include "support/flaky_store.h"
 #include "support/wait.h"
 
@@ -18,20 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Line = FlakyStore::Line;
-
-// The client's clock and the store's show the same time, and both only move when told.
-class ManualClock final : public Clock {
- public:
-  explicit ManualClock(std::shared_ptr<ManualTime> time) : time_(std::move(time)) {}
-  [[nodiscard]] Instant now() const override { return Instant(time_->now()); }
-  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& signal,
-            Instant until) override {
-    if (now() < until) signal.wait_for(lock, 1ms);
-  }
-
- private:
-  std::shared_ptr<ManualTime> time_;
-};
 
 class Client : public ::testing::TestWithParam<bool> {
  protected:

@@ -85,7 +85,7 @@ TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
   refuses({"run", "a", "--tll", "5s", "--", "true"}, 2, "usage", "did you mean '--ttl'?");
   refuses({"--store", "sqlite:x.db", "lock", "fnid"}, 2, "usage", "did you mean 'find'?");
   refuses({"lock"}, 2, "usage", "find show break stats");
-  refuses({}, 2, "usage", "run lock fence store policy");
+  refuses({}, 2, "usage", "run elect leader lock fence store policy");
   refuses({"lock", "break", "a"}, 2, "usage", "--reason");
   refuses({"run", "a", "b", "--", "true"}, 2, "usage", "not expected");
 }

@@ -25,10 +25,15 @@ _baton() {
   esac
 
   case "$noun $verb" in
-    " ") words="run lock fence store policy version completion --help" ;;
+    " ") words="run elect leader lock fence store policy version completion --help" ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace -- $common"
       ;;
+    "elect "*) words="--node --ttl --grace --restart -- $common" ;;
+    "leader ") words="show resign transfer" ;;
+    "leader show") words="$common" ;;
+    "leader resign") words="--reason --timeout $common" ;;
+    "leader transfer") words="--timeout $common" ;;
     "lock ") words="find show break stats" ;;
     "lock find")
       words="--subject --predicate --mode --resource --owner --limit --json --store --region --help"

@@ -1,9 +1,11 @@
 # fish completion for baton: baton completion fish > ~/.config/fish/completions/baton.fish
 
 complete -c baton -f
-set -l nouns run lock fence store policy version completion
+set -l nouns run elect leader lock fence store policy version completion
 set -l top "not __fish_seen_subcommand_from $nouns"
 complete -c baton -n $top -a run -d 'Run a command under a lock'
+complete -c baton -n $top -a elect -d 'Run a command while we lead'
+complete -c baton -n $top -a leader -d 'See who leads, and ask it to go'
 complete -c baton -n $top -a lock -d 'Look at locks, and break them'
 complete -c baton -n $top -a fence -d 'Keep ex-holders from writing'
 complete -c baton -n $top -a store -d 'Look after the store of the locks'
@@ -11,8 +13,8 @@ complete -c baton -n $top -a policy -d 'Say what may be locked, and how'
 complete -c baton -n $top -a version -d 'Show the version'
 complete -c baton -n $top -a completion -d 'Print a completion script'
 
-for pair in 'lock find show break stats' 'fence check rebase install' 'store migrate status doctor' \
-    'policy check apply show' 'completion bash zsh fish'
+for pair in 'leader show resign transfer' 'lock find show break stats' 'fence check rebase install' \
+    'store migrate status doctor' 'policy check apply show' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
     set -l noun $words[1]
     set -l verbs $words[2..]
@@ -27,18 +29,20 @@ complete -c baton -l owner -x -d 'Who we are'
 complete -c baton -l mode -x -a 'exclusive shared update intent IS SIX' \
     -n '__fish_seen_subcommand_from run find check' -d 'How it is held'
 complete -c baton -l predicate -x -n '__fish_seen_subcommand_from run lock check' -d 'What is done'
-complete -c baton -l ttl -x -n '__fish_seen_subcommand_from run' -d 'TTL'
+complete -c baton -l ttl -x -n '__fish_seen_subcommand_from run elect' -d 'TTL'
 complete -c baton -l wait -x -n '__fish_seen_subcommand_from run' -d 'How long to wait'
 complete -c baton -l at-least-for -x -n '__fish_seen_subcommand_from run' -d 'Stays taken so long'
 complete -c baton -l metadata -x -n '__fish_seen_subcommand_from run' -d 'key=value'
-complete -c baton -l grace -x -n '__fish_seen_subcommand_from run' -d 'SIGTERM to SIGKILL'
+complete -c baton -l grace -x -n '__fish_seen_subcommand_from run elect' -d 'SIGTERM to SIGKILL'
+complete -c baton -l node -x -n '__fish_seen_subcommand_from elect' -d 'Who we are'
+complete -c baton -l restart -n '__fish_seen_subcommand_from elect' -d 'If the command ends by itself'
 complete -c baton -l subject -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l resource -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l limit -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l top -x -n '__fish_seen_subcommand_from stats'
-complete -c baton -l reason -x -n '__fish_seen_subcommand_from break'
+complete -c baton -l reason -x -n '__fish_seen_subcommand_from break resign'
 complete -c baton -l now -n '__fish_seen_subcommand_from break' -d 'Do not wait'
-complete -c baton -l timeout -x -n '__fish_seen_subcommand_from break apply'
+complete -c baton -l timeout -x -n '__fish_seen_subcommand_from break apply resign transfer'
 complete -c baton -l replace -n '__fish_seen_subcommand_from apply'
 complete -c baton -l database -x -a 'sqlite: postgres://' -n '__fish_seen_subcommand_from fence'
 complete -c baton -l key -n '__fish_seen_subcommand_from check' -d 'NAME is a key'

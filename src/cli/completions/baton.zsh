@@ -19,6 +19,8 @@ _baton() {
     local -a nouns
     nouns=(
       'run:run a command under a lock'
+      'elect:run a command while we lead'
+      'leader:see who leads, and ask it to go'
       'lock:look at locks, and break them'
       'fence:keep ex-holders from writing'
       'store:look after the store of the locks'
@@ -33,6 +35,7 @@ _baton() {
   local noun=${words[2]} verb=${words[3]}
   if ((CURRENT == 3)); then
     case $noun in
+      leader) compadd show resign transfer; return ;;
       lock) compadd find show break stats; return ;;
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
@@ -50,6 +53,14 @@ _baton() {
         '--grace=[from SIGTERM to SIGKILL]:time:' $common "$owner" '1:name:' '*::command:_normal'
       return
       ;;
+    elect\ *)
+      shift words
+      ((CURRENT--))
+      _arguments '--node=[who we are]:node:' '--ttl=[TTL]:time:' \
+        '--grace=[from SIGTERM to SIGKILL]:time:' '--restart[if the command ends by itself]' \
+        $common "$owner" '1:election:' '*::command:_normal'
+      return
+      ;;
   esac
 
   shift 2 words
@@ -63,6 +74,13 @@ _baton() {
     'lock break')
       _arguments "$predicate" '--reason=:reason:' '--now[do not wait]' '--timeout=:time:' \
         $common "$owner" '1:name:'
+      ;;
+    'leader show') _arguments $common "$owner" '1:election:' ;;
+    'leader resign')
+      _arguments '--reason=:reason:' '--timeout=:time:' $common "$owner" '1:election:'
+      ;;
+    'leader transfer')
+      _arguments '--timeout=:time:' $common "$owner" '1:election:' '2:node:'
       ;;
     'lock stats') _arguments '--top=:number:' $common "$owner" ;;
     'fence check')

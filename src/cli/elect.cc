@@ -1,0 +1,221 @@
+// baton elect: a command that runs while we lead.
+
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "baton/elector.h"
+#include "cli/arguments.h"
+#include "cli/child.h"
+#include "cli/commands.h"
+#include "cli/json_writer.h"
+#include "cli/signals.h"
+#include "cli/supervisor.h"
+
+namespace baton::cli {
+namespace {
+
+// Between the end of a command and its restart, so that one that fails at once does not spin.
+constexpr Millis kBeforeRestart{1'000};
+
+struct Plan {
+  ElectorOptions options;
+  Millis grace{0};
+};
+
+Result<Plan> make_plan(const ElectArguments& arguments, const Settings& settings) {
+  Plan plan;
+  auto ttl = parse_duration_argument("--ttl", arguments.ttl, Millis(1), kMaxTtl);
+  if (!ttl) return ttl.error();
+  plan.options.ttl = *ttl;
+  auto grace = parse_duration_argument("--grace", arguments.grace);
+  if (!grace) return grace.error();
+  plan.grace = *grace;
+  if (!settings.region.empty()) plan.options.region = settings.region;
+  if (auto lock = election_lock(arguments.name, plan.options.region); !lock) return lock.error();
+  return plan;
+}
+
+// While we follow, a thread of its own listens for the signals that end us; while we lead, the
+// supervisor passes them on. So the listener goes when the command starts and comes back after it.
+class Listener {
+ public:
+  Listener(const Signals& signals, std::stop_source& end)
+      : listening_(signals), on_signal_(listening_.token(), [&end] { end.request_stop(); }) {}
+
+  void ask_politely() { listening_.ask_politely(); }
+  int finish() { return listening_.finish(); }
+
+ private:
+  StopOnSignal listening_;
+  std::stop_callback<std::function<void()>> on_signal_;
+};
+
+// Runs on the main thread: the kernel kills the command when the thread that started it ends.
+class Candidate {
+ public:
+  Candidate(Context& context, const ElectArguments& arguments, std::string program,
+            const Signals& signals, Millis grace)
+      : context_(context),
+        arguments_(arguments),
+        program_(std::move(program)),
+        signals_(signals),
+        grace_(grace),
+        listener_(std::make_unique<Listener>(signals_, end_)) {}
+
+  [[nodiscard]] std::stop_token end() const { return end_.get_token(); }
+  void store_is_open() { listener_->ask_politely(); }
+
+  void lead(Leadership& term, const std::stop_token& stop) {
+    if (listener_->finish() != 0) return;
+    tell("elected", term.term(),
+         fmt::format("leading {} in term {}", arguments_.name, term.term()));
+    const bool again = keep_running(term, stop);
+    if (!again) {
+      end_.request_stop();
+      return;
+    }
+    tell("lost", term.term(),
+         fmt::format("no longer leading {} ({}); {} was ended, and starts again with the next term",
+                     arguments_.name, term.why_ending(), arguments_.command.front()));
+    listener_ = std::make_unique<Listener>(signals_, end_);
+    listener_->ask_politely();
+  }
+
+  void follow(const Leader& leader, const std::string& self) const {
+    if (leader.node == self) return;
+    tell("following", leader.term,
+         fmt::format("{} is led by {} in term {}; waiting", arguments_.name, leader.node,
+                     leader.term),
+         leader.node);
+  }
+
+  void warn(const Error& error) const {
+    JsonWriter json;
+    json.begin_object().field("event", "warning").field("election", arguments_.name);
+    json.field("message", printable(error.message)).end_object();
+    context_.out.event("warning: " + error.message, json.text());
+  }
+
+  // That of the command if one has run to its end, else of the signal that ended the wait.
+  int exit_code_at_end() {
+    if (exit_code_) return *exit_code_;
+    const int signal = listener_->finish();
+    return signal != 0 ? exit_code::by_signal + signal : exit_code::ok;
+  }
+
+ private:
+  // True if it ended because we do not lead any more.
+  bool keep_running(Leadership& term, const std::stop_token& stop) {
+    while (true) {
+      auto environment = environment_of(term.lease());
+      environment.push_back("BATON_TERM=" + std::to_string(term.term()));
+      int exec_error = 0;
+      auto child = Child::start(program_, arguments_.command, environment, signals_.mask_before(),
+                                exec_error);
+      if (!child) {
+        exit_code_ = not_started(child.error(), exec_error);
+        return false;
+      }
+      Supervisor supervisor(*child, signals_, term.lease(), stop, grace_);
+      const int code = supervisor.wait();
+      exit_code_ = code;
+      if (supervisor.asked_to_end()) return false;
+      if (supervisor.lost()) break;
+      if (!arguments_.restart) return false;
+      tell("restarting", term.term(),
+           fmt::format("{} ended with {}; starting it again", arguments_.command.front(), code));
+      if (const int signal = pause(stop); signal != 0) return false;
+      if (stop.stop_requested()) break;
+    }
+    exit_code_.reset();
+    return true;
+  }
+
+  int not_started(const Error& error, int exec_error) {
+    if (exec_error == 0) {
+      context_.out.error(error);
+      return exit_code::error;
+    }
+    return cannot_start(context_, arguments_.command.front(),
+                        exec_error == ENOENT ? exit_code::not_found : exit_code::cannot_execute);
+  }
+
+  // The signal that ended it, if one that asks us to end did.
+  int pause(const std::stop_token& stop) const {
+    const StopEvent stopped(stop);
+    const Instant until = BootClock::now() + kBeforeRestart;
+    while (!stop.stop_requested() && BootClock::now() < until) {
+      std::array<pollfd, 2> files{pollfd{signals_.file(), POLLIN, 0},
+                                  pollfd{stopped.file(), POLLIN, 0}};
+      const auto left = std::chrono::ceil<Millis>(until - BootClock::now()).count();
+      poll(files.data(), files.size(), static_cast<int>(std::max<std::int64_t>(left, 0)));
+      signalfd_siginfo signal{};
+      while (signals_.next(signal)) {
+        if (ends(signal)) return static_cast<int>(signal.ssi_signo);
+      }
+    }
+    return 0;
+  }
+
+  void tell(std::string_view event, Token term, const std::string& text,
+            const std::string& node = {}) const {
+    JsonWriter json;
+    json.begin_object().field("event", event).field("election", arguments_.name);
+    json.field("term", term);
+    if (!node.empty()) json.field("leader", node);
+    json.end_object();
+    context_.out.event(text, json.text());
+  }
+
+  Context& context_;
+  const ElectArguments& arguments_;
+  const std::string program_;
+  const Signals& signals_;
+  const Millis grace_;
+  std::stop_source end_;
+  std::unique_ptr<Listener> listener_;
+  std::optional<int> exit_code_;
+};
+
+}  // namespace
+
+Result<int> elect(Context& context, const ElectArguments& arguments) {
+  auto settings = resolve_settings(context.given);
+  if (!settings) return settings.error();
+  auto plan = make_plan(arguments, *settings);
+  if (!plan) return plan.error();
+  if (arguments.command.empty()) {
+    return bad_request("say what to run: baton elect " + arguments.name + " -- COMMAND…");
+  }
+  const Program program = find_program(arguments.command.front());
+  if (program.exit_code != 0) {
+    return cannot_start(context, arguments.command.front(), program.exit_code);
+  }
+
+  const Signals signals;
+  Candidate candidate(context, arguments, program.path, signals, plan->grace);
+  auto locks =
+      open(settings->store, {.owner = arguments.node.empty() ? settings->owner : arguments.node});
+  if (!locks) return locks.error();
+  candidate.store_is_open();
+  plan->options.on_new_leader = [&, self = locks->owner()](const Leader& leader) {
+    candidate.follow(leader, self);
+  };
+  plan->options.on_error = [&](const Error& error) { candidate.warn(error); };
+  Elector elector(*locks, arguments.name, plan->options);
+  const auto ended = elector.run(
+      [&](Leadership& term, const std::stop_token& stop) { candidate.lead(term, stop); },
+      candidate.end());
+  if (!ended) return ended.error();
+  return candidate.exit_code_at_end();
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,96 @@
+#include "cli/supervisor.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <thread>
+
+#include <fmt/core.h>
+
+#include "core/trust.h"
+
+namespace baton::cli {
+namespace {
+
+// Between SIGTSTP and SIGSTOP.
+constexpr Millis kTimeToTidyTheTerminal{50};
+
+// Between the loss signal and the moment the store may give the lock away lies the margin. What
+// still runs has to be gone before that; killing and collecting it takes a little time too.
+Millis time_to_end(Millis grace, Millis ttl) {
+  return std::min(grace, core::margin(ttl) - Millis(100));
+}
+
+}  // namespace
+
+StopEvent::StopEvent(const std::stop_token& stop)
+    : file_(eventfd(0, EFD_CLOEXEC)), callback_(stop, Notify{file_}) {}
+
+StopEvent::~StopEvent() { close(file_); }
+
+void StopEvent::Notify::operator()() const {
+  const std::uint64_t one = 1;
+  (void)!write(file, &one, sizeof one);
+}
+
+Supervisor::Supervisor(Child& child, const Signals& signals, const Lease& lease,
+                       const std::stop_token& loss, Millis grace)
+    : child_(child), signals_(signals), lease_(lease), grace_(grace), loss_(loss) {}
+
+int Supervisor::wait() {
+  while (true) {
+    const auto ended = child_.reap();
+    if (!lost_ && ended) return *ended;
+    if (lost_ && !Child::any_left()) return ended.value_or(exit_code::lost);
+    if (lost_ && !killing_ && BootClock::now() >= kill_at_) killing_ = true;
+    if (killing_) child_.signal_all(SIGKILL);
+    std::array<pollfd, 2> files{pollfd{signals_.file(), POLLIN, 0},
+                                pollfd{lost_ ? -1 : loss_.file(), POLLIN, 0}};
+    poll(files.data(), files.size(), lost_ ? 10 : -1);
+    if (files[1].revents != 0) begin_end();
+    signalfd_siginfo signal{};
+    while (signals_.next(signal)) pass_on(signal);
+  }
+}
+
+void Supervisor::begin_end() {
+  lost_ = true;
+  kill_at_ = BootClock::now() + time_to_end(grace_, lease_.ttl());
+  child_.signal_all(SIGTERM);
+  child_.signal_all(SIGCONT);  // a stopped process would not hear of it
+}
+
+void Supervisor::pass_on(const signalfd_siginfo& signal) {
+  const int number = static_cast<int>(signal.ssi_signo);
+  if (number == SIGCHLD) return;
+  if (ends(signal)) asked_to_end_ = true;
+  if (!from_terminal(signal)) child_.signal(number);
+  if (number != SIGTSTP) return;
+  // A stopped baton does not renew. The command is stopped as well, so nobody works under a lock
+  // that runs out; if it has when we are continued, the keeper notices and we end it. SIGTSTP
+  // alone is not enough: a command may ignore it, and the kernel does for groups without a shell.
+  std::this_thread::sleep_for(kTimeToTidyTheTerminal);
+  child_.signal_all(SIGSTOP);
+  raise(SIGSTOP);
+  if (lease_.valid()) child_.signal_all(SIGCONT);
+}
+
+std::vector<std::string> environment_of(const Lease& lease) {
+  return {"BATON_NAME=" + lease.key(), "BATON_TOKEN=" + std::to_string(lease.token()),
+          "BATON_GRANT=" + to_string(lease.grant()),
+          "BATON_MODE=" + std::string(long_name(lease.mode()))};
+}
+
+int cannot_start(Context& context, const std::string& command, int code) {
+  const bool missing = code == exit_code::not_found;
+  context.out.error(
+      missing ? "not_found" : "cannot_execute",
+      fmt::format("{}: {}", command,
+                  missing ? "command not found; give a path or check PATH" : "not executable"));
+  return code;
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,272 @@
+#include "election/campaign.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "election/orders.h"
+#include "election/waiting.h"
+
+namespace baton::election {
+namespace {
+
+constexpr Millis kFirstBackoff{1'000};
+constexpr Millis kMostBackoff{30'000};
+constexpr Millis kLookTimeout{2'000};
+
+Error bad_request(std::string message) {
+  return {.code = Code::bad_request, .message = std::move(message)};
+}
+
+}  // namespace
+
+Campaign::Campaign(LockClient locks, std::string_view election, ElectorOptions options)
+    : locks_(std::move(locks)),
+      election_(election),
+      options_(std::move(options)),
+      clock_(options_.clock != nullptr ? *options_.clock : system_clock()),
+      lock_(election_lock(election_, options_.region)),
+      attendant_(locks_, options_, clock_),
+      after_failure_(kFirstBackoff, kMostBackoff) {}
+
+Result<void> Campaign::check() const {
+  if (!lock_) return lock_.error();
+  if (options_.retry_interval <= Millis(0) || options_.look_interval <= Millis(0)) {
+    return bad_request("the retry and look intervals of an elector are above zero");
+  }
+  if (options_.grace < Millis(0) || options_.cooldown < Millis(0)) {
+    return bad_request("the grace and the cooldown of an elector are not negative");
+  }
+  return {};
+}
+
+void Campaign::report(const Error& error) const {
+  if (options_.on_error) options_.on_error(error);
+}
+
+// Says which thread runs the campaign, and that none does any more.
+class Campaign::Running {
+ public:
+  explicit Running(Campaign& campaign) : campaign_(campaign) {
+    const std::lock_guard lock(campaign_.mutex_);
+    campaign_.expected_ = false;
+    first_ = campaign_.runner_ == std::thread::id{};
+    if (first_) campaign_.runner_ = std::this_thread::get_id();
+  }
+  ~Running() {
+    if (!first_) return;
+    const std::lock_guard lock(campaign_.mutex_);
+    campaign_.runner_ = {};
+    campaign_.signal_.notify_all();
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  [[nodiscard]] bool first() const { return first_; }
+
+ private:
+  Campaign& campaign_;
+  bool first_ = false;
+};
+
+Result<void> Campaign::run(const Elector::Work& work, const std::stop_token& stop) {
+  if (auto ok = check(); !ok) return ok;
+  const Running running(*this);
+  if (!running.first()) return bad_request("the elector of '" + election_ + "' already runs");
+  const std::stop_callback on_stop(stop, [this] { request_stop(); });
+  attendant_.start(*lock_);
+  auto outcome = stand(work);
+  attendant_.stop();
+  return outcome;
+}
+
+void Campaign::expect_run() {
+  const std::lock_guard lock(mutex_);
+  expected_ = true;
+}
+
+Result<void> Campaign::stand(const Elector::Work& work) {
+  while (!stopping()) {
+    auto lease = seek();
+    if (lease) {
+      lead(std::move(*lease), work);
+      pause(next_pause_);
+      continue;
+    }
+    const Error& error = lease.error();
+    if (stopping()) break;
+    if (error.code == Code::unsupported && has_queue_) {
+      has_queue_ = false;
+      continue;
+    }
+    if (hopeless(error)) return error;
+    if (error.code == Code::timed_out) continue;  // a wait ends after a day; so we wait again
+    if (error.code != Code::busy) report(error);
+    const auto quarter = std::max<std::int64_t>(1, options_.retry_interval.count() / 4);
+    pause(options_.retry_interval - Millis(static_cast<std::int64_t>(random_()) % quarter));
+  }
+  return {};
+}
+
+Result<Lease> Campaign::seek() {
+  return locks_.acquire(*lock_, {.ttl = options_.ttl,
+                                 .wait = has_queue_ ? kMaxWait : Millis(0),
+                                 .metadata = options_.metadata,
+                                 .stop = stop_.get_token()});
+}
+
+bool Campaign::hopeless(const Error& error) const {
+  if (error.retryable) return false;
+  return error.code != Code::busy && error.code != Code::timed_out && error.code != Code::lost &&
+         error.code != Code::unavailable;
+}
+
+void Campaign::lead(Lease lease, const Elector::Work& work) {
+  const auto term =
+      std::make_shared<Term>(election_, std::move(lease), clock_, [self = weak_from_this()] {
+        if (const auto us = self.lock()) {
+          us->attendant_.term_ended();
+        }
+      });
+  {
+    const std::lock_guard lock(mutex_);
+    term_ = term;
+  }
+  attendant_.began(term);
+  {
+    // Gone before the lease is released: from then on nobody ends this term.
+    const std::stop_callback on_loss(term->lease().lost(), [&] { term->end(Ending::lost); });
+    const std::stop_callback on_stop(stop_.get_token(), [&] { term->end(Ending::stopped); });
+    // Stopped meanwhile, or paused for so long that it is lost already.
+    if (!term->ending()) {
+      Leadership leadership(term);
+      perform(*term, leadership, work);
+    }
+    term->end(Ending::returned);
+  }
+  attendant_.work_returned();
+  const bool revoked = hand_over(*term);
+  next_pause_ = pause_after(*term->ending(), revoked);
+  const std::lock_guard lock(mutex_);
+  term_.reset();
+}
+
+void Campaign::perform(Term& term, Leadership& leadership, const Elector::Work& work) {
+  const auto failed = [&](const std::string& what) {
+    term.end(Ending::failed);
+    if (term.began() + kMostBackoff < clock_.now()) after_failure_.reset();
+    report({.code = Code::unavailable,
+            .message = "the work of leader '" + election_ + "' failed in term " +
+                       std::to_string(term.lease().token()) + ": " + what,
+            .retryable = true});
+  };
+  try {
+    work(leadership, term.stop_token());
+    after_failure_.reset();
+  } catch (const std::exception& problem) {
+    failed(problem.what());
+  } catch (...) {
+    failed("an exception that is no std::exception");
+  }
+}
+
+// Lets the lock go to whom it shall go. Of a lease that was lost it acknowledges the loss, so that
+// the next leader need not wait for the TTL. True if somebody had asked for that.
+bool Campaign::hand_over(Term& term) {
+  std::string heir = term.heir();
+  bool revoked = false;
+  if (term.ending() == Ending::lost) {
+    const auto holder = revocation(term);
+    revoked = holder.has_value();
+    if (holder) heir = heir_in(holder->reason).value_or("");
+  }
+  if (!heir.empty()) {
+    if (auto released = term.lease().release({.to = heir})) return revoked;
+  }
+  // Without an heir, or with one that has gone meanwhile. What fails here is repeated in the
+  // background, and ends by its TTL at the latest.
+  (void)term.lease().release();
+  return revoked;
+}
+
+std::optional<HolderInfo> Campaign::revocation(const Term& term) {
+  const auto info = locks_.get(*lock_, kLookTimeout);
+  if (!info) return std::nullopt;
+  for (const HolderInfo& holder : info->holders) {
+    if (holder.grant == term.lease().grant() && holder.revoked) return holder;
+  }
+  return std::nullopt;
+}
+
+Millis Campaign::pause_after(Ending ending, bool revoked) {
+  switch (ending) {
+    case Ending::stopped: return Millis(0);
+    case Ending::failed: return std::max(after_failure_.next(random_()), cooldown());
+    case Ending::lost: return revoked ? cooldown() : Millis(0);
+    case Ending::returned:
+    case Ending::resigned:
+    case Ending::transferred: break;
+  }
+  return cooldown();
+}
+
+// Where others wait in no queue, each of them must have had its try before we have ours.
+Millis Campaign::cooldown() const {
+  return has_queue_ ? options_.cooldown : std::max(options_.cooldown, 2 * options_.retry_interval);
+}
+
+void Campaign::pause(Millis time) {
+  const Instant until = clock_.now() + time;
+  std::unique_lock lock(mutex_);
+  while (!stopping() && clock_.now() < until) clock_.wait(lock, signal_, until);
+}
+
+void Campaign::request_stop() {
+  stop_.request_stop();
+  const std::lock_guard lock(mutex_);
+  signal_.notify_all();
+}
+
+bool Campaign::wait_until_over(Instant limit) {
+  std::unique_lock lock(mutex_);
+  if (runner_ == std::this_thread::get_id()) return false;
+  const auto over = [&] { return runner_ == std::thread::id{} && !expected_; };
+  while (!over() && clock_.now() < limit) clock_.wait(lock, signal_, limit);
+  return over();
+}
+
+std::shared_ptr<Term> Campaign::term() const {
+  const std::lock_guard lock(mutex_);
+  return term_;
+}
+
+bool Campaign::is_leader() const {
+  const auto now = term();
+  return now != nullptr && now->valid();
+}
+
+Result<std::optional<Leader>> Campaign::leader() {
+  if (!lock_) return lock_.error();
+  return leader_of(locks_, *lock_);
+}
+
+bool Campaign::resign() {
+  const auto now = term();
+  if (now == nullptr || !now->valid()) return false;
+  now->end(Ending::resigned);
+  return true;
+}
+
+Result<void> Campaign::transfer(const std::string& node) {
+  const auto now = term();
+  if (now == nullptr || !now->valid()) {
+    return Error{.code = Code::lost, .message = "this replica does not lead '" + election_ + "'"};
+  }
+  if (auto ok = can_transfer(locks_); !ok) return ok;
+  const auto info = locks_.get(*lock_);
+  if (!info) return info.error();
+  if (auto ok = waits(*info, node); !ok) return ok;
+  now->end(Ending::transferred, node);
+  return {};
+}
+
+}  // namespace baton::election

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace baton::election {
+
+// What somebody outside wants of the leader travels as the reason of a break: every store has it,
+// and people read it in `baton lock show`. A leader that finds another reason just ends its term.
+[[nodiscard]] std::string resign_order(const std::string& why);
+[[nodiscard]] std::string transfer_order(const std::string& node);
+
+// The node that a reason names as the next leader.
+[[nodiscard]] std::optional<std::string> heir_in(std::string_view reason);
+
+}  // namespace baton::election
