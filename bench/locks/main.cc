@@ -28,6 +28,7 @@ const std::vector<Row>& all_rows() {
                                      {"sqlite-1", sqlite_one_caller},
                                      {"sqlite-16", sqlite_many_callers},
                                      {"memory", memory_callers},
+                                     {"metrics", metrics_cost},
                                      {"handover", handover},
                                      {"renewals", renewals},
                                      {"many-names", many_names}};

@@ -19,6 +19,7 @@ std::vector<Figure> postgres_many_callers(Lab& lab);
 std::vector<Figure> sqlite_one_caller(Lab& lab);
 std::vector<Figure> sqlite_many_callers(Lab& lab);
 std::vector<Figure> memory_callers(Lab& lab);
+std::vector<Figure> metrics_cost(Lab& lab);
 std::vector<Figure> handover(Lab& lab);
 std::vector<Figure> renewals(Lab& lab);
 std::vector<Figure> many_names(Lab& lab);

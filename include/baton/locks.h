@@ -24,6 +24,8 @@
 
 namespace baton {
 
+class ClientObserver;  // baton/observe.h
+
 struct AcquireOptions {
   Mode mode = Mode::X;
   Millis ttl{30'000};      // renewed every third of it
@@ -45,6 +47,7 @@ struct ClientOptions {
   std::string owner;  // who we are, for people; default host:pid
   Clock* clock = nullptr;
   std::size_t max_waiting = 100'000;  // acquires waiting at once in this client
+  std::shared_ptr<ClientObserver> observer = nullptr;
 };
 
 // Thread-safe and cheap to copy: copies share one client, and so do its leases. The last of them to

@@ -1,7 +1,7 @@
 #pragma once
 
-// Looks at the traffic with a store without changing it: a decorator around the seam, for metrics
-// and logs. Stores know nothing of it.
+// For metrics and logs, without changing anything: the traffic with a store, by a decorator around
+// the seam of which stores know nothing, and what a client makes of it.
 
 #include <array>
 #include <atomic>
@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "baton/name.h"
 #include "baton/store.h"
 
 namespace baton {
@@ -55,6 +57,52 @@ class BATON_EXPORT StoreCounters {
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::int64_t> nanoseconds_{0};
   std::array<std::atomic<std::uint64_t>, kVerbs * kOutcomes> counts_{};
+};
+
+// An acquire that has come to its end. Of a set, `name` is the first.
+struct AcquireEvent {
+  const LockName& name;
+  const Error* error = nullptr;  // none: granted
+  Millis ttl{0};
+  std::chrono::nanoseconds took{0};  // from asking to the answer, waiting included
+  bool waited = false;
+  std::optional<std::chrono::nanoseconds> handover;  // from being woken to holding it
+};
+
+struct RenewalEvent {
+  const LockName& name;
+  std::chrono::nanoseconds late{0};  // how long after a third of the ttl it was confirmed
+};
+
+enum class Loss : std::uint8_t {
+  expired,  // it could not be renewed in time
+  refused,  // the store said that it is gone or was broken
+};
+
+struct LossEvent {
+  const LockName& name;
+  Loss loss = Loss::expired;
+};
+
+struct ReleaseEvent {
+  const LockName& name;
+  const Error* error = nullptr;  // none: it is free for the next
+  std::chrono::nanoseconds held{0};
+  std::chrono::nanoseconds overlap{0};  // how long after its ttl: somebody else may have held it
+};
+
+// Told what a client's locks go through. Give one to ClientOptions::observer; without one nothing
+// is measured. Called on the thread where it happens, while others wait for that thread: be quick,
+// do not throw, and do not call the client.
+class BATON_EXPORT ClientObserver {
+ public:
+  virtual ~ClientObserver() = default;
+  virtual void called(const StoreCall&) {}
+  virtual void waiting(const LockName&, int /*change*/) {}  // one more waits, or one less
+  virtual void acquired(const AcquireEvent&) {}
+  virtual void renewed(const RenewalEvent&) {}
+  virtual void lost(const LossEvent&) {}
+  virtual void released(const ReleaseEvent&) {}
 };
 
 // A call in one line for a log: verbs and outcomes, time, error. Names are shown, notes and

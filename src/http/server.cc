@@ -1,5 +1,7 @@
 #include "http/server.h"
 
+#include <fcntl.h>
+
 #include <thread>
 #include <vector>
 
@@ -28,6 +30,12 @@ Error cannot_listen(const ServerOptions& options, const error_code& problem) {
                      std::to_string(options.port) + ": " + problem.message()};
 }
 
+// A program that this process starts must not keep the port or a connection.
+template <typename AnySocket>
+void keep_to_ourselves(AnySocket& socket) {
+  fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+}
+
 }  // namespace
 
 class Server::Impl {
@@ -49,6 +57,7 @@ class Server::Impl {
     }
     const tcp::endpoint endpoint(address, options.port);
     acceptor_.open(endpoint.protocol(), problem);
+    if (!problem) keep_to_ourselves(acceptor_);
     if (!problem) acceptor_.set_option(tcp::acceptor::reuse_address(true), problem);
     if (!problem) acceptor_.bind(endpoint, problem);
     if (!problem) acceptor_.listen(tcp::acceptor::max_listen_connections, problem);
@@ -92,6 +101,7 @@ class Server::Impl {
                            [this](const error_code& problem, Socket socket) {
                              if (connections_.stopping) return;
                              if (problem) return try_again_soon();
+                             keep_to_ourselves(socket);
                              accept_connection(std::move(socket), connections_);
                              accept();
                            });

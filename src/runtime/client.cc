@@ -72,8 +72,9 @@ LockClient::Core::Core(std::shared_ptr<LockStore> store, ClientOptions options, 
       owner_(options.owner.empty() ? default_owner() : std::move(options.owner)),
       channel_(to_string(new_grant_id())),
       max_waiting_(options.max_waiting),
+      observer_(std::move(options.observer)),
       batcher_(*store_, can_),
-      keeper_(*store_, *clock_),
+      keeper_(*store_, *clock_, observer_.get()),
       hub_(*store_, *clock_, [this](GrantId grant) { keeper_.poke(grant); }),
       watch_(store_->watch(channel_, hub_)) {}
 
@@ -158,6 +159,7 @@ Result<Lease> LockClient::Core::lease(const std::vector<LockName>& set, const Re
   auto held = std::make_shared<HeldLease>(*this, std::move(grant));
   // Not in the constructor: the Keeper's threads may ask for a share of it at once.
   keeper_.keep(*held);
+  HeldLease& shown = *held;
   Lease lease(shared_from_this(), std::move(held));
   if (!lease.valid()) {
     // The reply took longer than the lease lasts. Letting it go is all that can be done with it.
@@ -166,10 +168,26 @@ Result<Lease> LockClient::Core::lease(const std::vector<LockName>& set, const Re
                             std::to_string(request.ttl.count()) + " ms",
                  .retryable = true};
   }
+  if (observer_ != nullptr) shown.show();
   return lease;
 }
 
 Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const AcquireOptions& options) {
+  Course course;
+  if (observer_ == nullptr || set.empty()) return ask(set, options, course);
+  const Instant from = clock_->now();
+  auto result = ask(set, options, course);
+  observer_->acquired({.name = set.front(),
+                       .error = result ? nullptr : &result.error(),
+                       .ttl = options.ttl,
+                       .took = clock_->now() - from,
+                       .waited = course.waited,
+                       .handover = course.handover});
+  return result;
+}
+
+Result<Lease> LockClient::Core::ask(const std::vector<LockName>& set, const AcquireOptions& options,
+                                    Course& course) {
   auto request = prepare(set, options);
   if (!request) return request.error();
   const Instant sent = clock_->now();
@@ -181,7 +199,7 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
     // Until then the request may still take effect; after it, repeating or undoing it is safe.
     const Instant settled = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
     if (waits && error.retryable && settled < deadline) {
-      return wait(set, *request, deadline, settled, error, false, options.stop);
+      return wait(set, *request, deadline, settled, error, false, options.stop, course);
     }
     if (error.in_doubt) {
       Request cancel = undoing(*request);
@@ -196,10 +214,27 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
   Error busy = error_of(*reply, *request);
   busy.code = Code::timed_out;
   const Instant again = clock_->now() + runtime::ask_pause(*reply, *request);
-  return wait(set, *request, deadline, again, std::move(busy), !kept_out, options.stop);
+  return wait(set, *request, deadline, again, std::move(busy), !kept_out, options.stop, course);
 }
 
 namespace {
+
+// Counts a waiter for as long as it waits.
+class Waits {
+ public:
+  Waits(ClientObserver* observer, const LockName& name) : observer_(observer), name_(name) {
+    if (observer_ != nullptr) observer_->waiting(name_, 1);
+  }
+  ~Waits() {
+    if (observer_ != nullptr) observer_->waiting(name_, -1);
+  }
+  Waits(const Waits&) = delete;
+  Waits& operator=(const Waits&) = delete;
+
+ private:
+  ClientObserver* const observer_;
+  const LockName& name_;
+};
 
 // Where a blocked caller and the hub meet.
 struct Meeting {
@@ -214,8 +249,10 @@ struct Meeting {
 
 Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Request& request,
                                      Instant deadline, Instant from, Error so_far, bool queued,
-                                     const std::stop_token& stop) {
+                                     const std::stop_token& stop, Course& course) {
   if (hub_.size() >= max_waiting_) return too_many();
+  course.waited = true;
+  const Waits waits(observer_.get(), set.front());
   const auto meeting = std::make_shared<Meeting>();
   hub_.wait(request, deadline, from, queued, {}, std::move(so_far),
             [this, meeting, request](Result<Won> result) {
@@ -249,11 +286,33 @@ Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Req
   }
   if (!*meeting->result) return meeting->result->error();
   Won& won = **meeting->result;
+  course.handover = won.handover;
   return lease(set, request, std::move(won.reply), won.sent);
+}
+
+// Tells the observer before `then`, also if the client is gone by that time.
+std::function<void(Result<Lease>)> LockClient::Core::told(
+    LockName name, Millis ttl, std::shared_ptr<const Course> course,
+    std::function<void(Result<Lease>)> then) const {
+  return [observer = observer_, clock = clock_, from = clock_->now(), name = std::move(name), ttl,
+          course = std::move(course), then = std::move(then)](Result<Lease> result) {
+    observer->acquired({.name = name,
+                        .error = result ? nullptr : &result.error(),
+                        .ttl = ttl,
+                        .took = clock->now() - from,
+                        .waited = course->waited,
+                        .handover = course->handover});
+    then(std::move(result));
+  };
 }
 
 void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions options,
                                      std::function<void(Result<Lease>)> then) {
+  std::shared_ptr<Course> course;
+  if (observer_ != nullptr && !set.empty()) {
+    course = std::make_shared<Course>();
+    then = told(set.front(), options.ttl, course, std::move(then));
+  }
   auto request = prepare(set, options);
   if (!request) return then(request.error());
   if (hub_.size() >= max_waiting_) return then(too_many());
@@ -264,12 +323,15 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
       now + (options.wait > Millis(0) ? options.wait : can_.apply_limit + Millis(500));
   Error unanswered{
       .code = Code::timed_out, .message = "the store did not answer in time", .retryable = true};
+  if (course != nullptr) observer_->waiting(set.front(), 1);
   hub_.wait(std::move(*request), deadline, now, false, options.stop, std::move(unanswered),
-            [self = weak_from_this(), set = std::move(set), asked,
+            [self = weak_from_this(), observer = observer_, course, set = std::move(set), asked,
              then = std::move(then)](Result<Won> result) {
+              if (course != nullptr) observer->waiting(set.front(), -1);
               const auto core = self.lock();
               if (!result) return then(result.error());
               if (!core) return then(Error{.code = Code::cancelled, .message = "closed"});
+              if (course != nullptr) *course = {result->waited, result->handover};
               then(core->lease(set, asked, std::move(result->reply), result->sent));
             });
 }

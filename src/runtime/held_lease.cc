@@ -20,6 +20,7 @@ HeldLease::HeldLease(LockClient::Core& client, Grant grant)
       asks_key_(grant.asks.front().key),
       ttl_(grant.ttl),
       schema_version_(grant.schema_version),
+      granted_at_(grant.sent),
       trusted_until_(core::trusted_until(grant.sent, grant.ttl).time_since_epoch().count()),
       asks_(std::move(grant.asks)),
       tokens_(std::move(grant.tokens)),
@@ -94,14 +95,24 @@ void HeldLease::renewed(Instant sent) {
   }
 }
 
-void HeldLease::end(const std::string& why) {
-  if (ended_.exchange(true)) return;
+bool HeldLease::end(const std::string& why) {
+  if (ended_.exchange(true)) return false;
   {
     const std::lock_guard lock(mutex_);
     why_ = why;
   }
   stop_.request_stop();
   poke();
+  return true;
+}
+
+void HeldLease::lose(Loss loss, const std::string& why) {
+  const bool ended = end(why);
+  if (ended && observer() != nullptr) observer()->lost({name(), loss});
+}
+
+ClientObserver* HeldLease::observer() const {
+  return shown_.load(std::memory_order_acquire) ? client_.observer() : nullptr;
 }
 
 void HeldLease::poke() {
@@ -122,7 +133,7 @@ Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
   const auto reply = client_.submit(renew, timeout);
   if (!reply) return reply.error();
   if (reply->outcome != Outcome::granted) {
-    if (reply->outcome == Outcome::lost) end(reply->message);
+    if (reply->outcome == Outcome::lost) lose(Loss::refused, reply->message);
     return error_of(*reply, renew);
   }
   client_.keeper().renewed(*this, sent);
@@ -154,7 +165,7 @@ Result<void> HeldLease::convert(Mode mode, Millis wait) {
       finish_convert(convert, *reply, sent);
       return {};
     }
-    if (reply->outcome == Outcome::lost) end(reply->message);
+    if (reply->outcome == Outcome::lost) lose(Loss::refused, reply->message);
     if (reply->outcome != Outcome::queued) return error_of(*reply, convert);
     if (clock.now() >= deadline) {
       Error busy = error_of(*reply, convert);
@@ -199,6 +210,23 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
   if (released_.exchange(true)) {
     return Error{.code = Code::lost, .message = "the lease was released before"};
   }
+  if (observer() == nullptr) return give_back(options);
+  const Instant at = client_.clock().now();
+  auto released = give_back(options);
+  tell(released, at);
+  return released;
+}
+
+// Nobody else can have been granted the lock before what the store knows of it is over.
+void HeldLease::tell(const Result<void>& released, Instant at) const {
+  const auto overlap = at - over_by(trusted_until(), ttl_);
+  observer()->released({.name = name(),
+                        .error = released ? nullptr : &released.error(),
+                        .held = at - granted_at_,
+                        .overlap = std::max(overlap, Instant::duration(0))});
+}
+
+Result<void> HeldLease::give_back(const ReleaseOptions& options) {
   // In this order: nobody works on under a lock that is being given away.
   end("released");
   client_.keeper().drop(*this);

@@ -10,6 +10,7 @@
 
 #include "baton/lease.h"
 #include "baton/locks.h"
+#include "baton/observe.h"
 
 namespace baton::runtime {
 
@@ -57,8 +58,11 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   // For the Keeper.
   [[nodiscard]] Request renewal() const;
   void renewed(Instant sent);
-  void end(const std::string& why);
+  void lose(Loss loss, const std::string& why);
   [[nodiscard]] Instant trusted_until() const;
+
+  // From now on the observer is told of it: somebody has it.
+  void show() { shown_ = true; }
 
   // Something may have changed for a pending convert.
   void poke();
@@ -66,7 +70,11 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
  private:
   friend class Keeper;
 
+  [[nodiscard]] ClientObserver* observer() const;  // null: nobody is told
   [[nodiscard]] Request request(Verb verb) const;
+  bool end(const std::string& why);
+  Result<void> give_back(const ReleaseOptions& options);
+  void tell(const Result<void>& released, Instant at) const;
   void finish_convert(const Request& request, const Reply& reply, Instant sent);
   Error give_up_convert(const Request& convert, Error error);
   [[nodiscard]] Result<void> check_heir(const ReleaseOptions& options) const;
@@ -77,10 +85,12 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   const std::string asks_key_;
   const Millis ttl_;
   const std::int64_t schema_version_;
+  const Instant granted_at_;
 
   std::atomic<Instant::rep> trusted_until_;
   std::atomic<bool> ended_{false};
   std::atomic<bool> released_{false};
+  std::atomic<bool> shown_{false};
   std::stop_source stop_;
 
   mutable std::mutex mutex_;

@@ -17,9 +17,10 @@ Millis retry_pause(Millis ttl) { return std::clamp(ttl / 20, Millis(50), Millis(
 
 }  // namespace
 
-Keeper::Keeper(LockStore& store, Clock& clock)
+Keeper::Keeper(LockStore& store, Clock& clock, ClientObserver* observer)
     : store_(store),
       clock_(clock),
+      observer_(observer),
       renewer_([this](const std::stop_token& stop) { renew_loop(stop); }),
       watchdog_([this](const std::stop_token& stop) { watch_loop(stop); }) {}
 
@@ -77,14 +78,22 @@ void Keeper::drop(HeldLease& lease) {
   unlink(lease);
 }
 
-void Keeper::renewed(HeldLease& lease, Instant sent) {
+Instant Keeper::renewed(HeldLease& lease, Instant sent) {
   lease.renewed(sent);
   const std::lock_guard lock(mutex_);
-  if (!lease.kept_) return;
+  const Instant due = lease.sent_ + core::renew_after(lease.ttl_);
+  if (!lease.kept_) return due;
   lease.sent_ = sent;
   lease.retry_at_ = Instant{};
   unlink(lease);
   push_back(lease);
+  return due;
+}
+
+void Keeper::tell_renewed(const HeldLease& lease, Instant due) const {
+  if (observer_ == nullptr) return;
+  const auto late = std::max(clock_.now() - due, Instant::duration(0));
+  observer_->renewed({lease.name(), late});
 }
 
 void Keeper::poke(GrantId grant) {
@@ -179,11 +188,12 @@ void Keeper::renew(const std::vector<std::shared_ptr<HeldLease>>& leases) {
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const Reply& reply = (*replies)[i];
     if (reply.outcome == Outcome::granted) {
-      renewed(*leases[i], sent);
+      tell_renewed(*leases[i], renewed(*leases[i], sent));
     } else if (reply.outcome == Outcome::busy) {
       retry_later({leases[i]});
     } else {
-      leases[i]->end(reply.message.empty() ? std::string(to_string(reply.outcome)) : reply.message);
+      leases[i]->lose(Loss::refused, reply.message.empty() ? std::string(to_string(reply.outcome))
+                                                           : reply.message);
       drop(*leases[i]);
     }
   }
@@ -210,7 +220,7 @@ void Keeper::watch_loop(const std::stop_token& stop) {
       }
     }
     for (const auto& lease : leases) {
-      lease->end("it could not be renewed in time");
+      lease->lose(Loss::expired, "it could not be renewed in time");
       drop(*lease);
     }
   }

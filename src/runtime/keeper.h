@@ -22,14 +22,14 @@ namespace baton::runtime {
 // end are at the front, and a lease that comes and goes costs two pointer swaps.
 class Keeper {
  public:
-  Keeper(LockStore& store, Clock& clock);
+  Keeper(LockStore& store, Clock& clock, ClientObserver* observer = nullptr);
   ~Keeper();
 
   void keep(HeldLease& lease);
   void drop(HeldLease& lease);
 
-  // The lease got a full ttl by a request sent then.
-  void renewed(HeldLease& lease, Instant sent);
+  // The lease got a full ttl by a request sent then. Gives when that was due.
+  Instant renewed(HeldLease& lease, Instant sent);
 
   // A wake-up for a grant that nobody waits for: it may be held and broken, or converting.
   void poke(GrantId grant);
@@ -52,10 +52,12 @@ class Keeper {
   std::vector<std::shared_ptr<HeldLease>> due(Instant now, Instant& next);
   std::vector<std::shared_ptr<HeldLease>> over(Instant now, Instant& next);
   void renew(const std::vector<std::shared_ptr<HeldLease>>& leases);
+  void tell_renewed(const HeldLease& lease, Instant due) const;
   void retry_later(const std::vector<std::shared_ptr<HeldLease>>& leases);
 
   LockStore& store_;
   Clock& clock_;
+  ClientObserver* const observer_;
   std::mutex mutex_;
   std::condition_variable renew_signal_;
   std::condition_variable watch_signal_;

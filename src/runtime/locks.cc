@@ -1,5 +1,6 @@
 #include "baton/locks.h"
 
+#include "baton/observe.h"
 #include "policy/apply_policy.h"
 #include "runtime/client.h"
 
@@ -19,6 +20,11 @@ Result<LockClient> LockClient::make(std::shared_ptr<LockStore> store, ClientOpti
   Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
   auto policy = policy::read_policy(*store, clock.now() + Millis(10'000));
   if (!policy) return policy.error();
+  if (options.observer != nullptr) {
+    store = observed(std::move(store), [observer = options.observer](const StoreCall& call) {
+      observer->called(call);
+    });
+  }
   return LockClient(Core::make(std::move(store), std::move(options), std::move(*policy)));
 }
 

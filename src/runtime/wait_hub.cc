@@ -95,13 +95,15 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
                    std::stop_token stop, Error so_far, Then then) {
   const std::lock_guard lock(mutex_);
   const GrantId grant = acquire.grant;
+  const Instant now = clock_.now();
   Waiting entry;
-  entry.refresh_at = clock_.now() + acquire.ticket / 3;
+  entry.refresh_at = now + acquire.ticket / 3;
   entry.acquire = std::move(acquire);
   entry.deadline = deadline;
   entry.then = std::move(then);
   entry.queued = queued;
-  entry.ask_at = early_.erase(grant) > 0 ? Instant::min() : from;
+  entry.ask_at = from;
+  if (early_.erase(grant) > 0) entry.wake(now);
   entry.last = std::move(so_far);
   if (stop.stop_possible()) {
     // Runs on the thread that stops, perhaps right here under our mutex: so it takes no lock. A
@@ -137,12 +139,13 @@ void WaitHub::wake(std::span<const GrantId> grants) {
   std::vector<GrantId> strays;
   {
     const std::lock_guard lock(mutex_);
+    const Instant now = clock_.now();
     for (auto& [grant, waiting] : waiting_) {
-      if (grants.empty()) waiting.ask_at = Instant::min();
+      if (grants.empty()) waiting.wake(now);
     }
     for (const GrantId grant : grants) {
       if (const auto it = waiting_.find(grant); it != waiting_.end()) {
-        it->second.ask_at = Instant::min();
+        it->second.wake(now);
         continue;
       }
       if (early_.size() >= kMaxRemembered) early_.clear();
@@ -319,19 +322,24 @@ void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
         waiting.then = nullptr;
         return;
       }
-      finished.emplace_back(std::exchange(waiting.then, nullptr), Won{std::move(reply), sent});
+      finished.emplace_back(std::exchange(waiting.then, nullptr),
+                            Won{std::move(reply), sent, waiting.asked, waiting.since_woken(now)});
       return;
     case Outcome::queued:
       waiting.queued = true;
       waiting.last = busy_error(Code::timed_out, reply, waiting.acquire);
       waiting.ask_at = now + jitter(ask_pause(reply, waiting.acquire));
       waiting.along_at = now + ask_pause(reply, waiting.acquire) * 3 / 4;
-      if (early_.erase(waiting.acquire.grant) > 0) waiting.ask_at = Instant::min();
+      waiting.asked = true;
+      waiting.woken_at.reset();
+      if (early_.erase(waiting.acquire.grant) > 0) waiting.wake(now);
       return;
     case Outcome::busy:
       if (waiting.acquire.ticket > Millis(0)) {
         waiting.last = busy_error(Code::timed_out, reply, waiting.acquire);
         waiting.ask_at = now + jitter(ask_pause(reply, waiting.acquire));
+        waiting.asked = true;
+        waiting.woken_at.reset();
         return;
       }
       break;

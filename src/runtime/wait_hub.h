@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <stop_token>
 #include <thread>
@@ -22,6 +23,8 @@ namespace baton::runtime {
 struct Won {
   Reply reply;
   Instant sent;
+  bool waited = false;
+  std::optional<std::chrono::nanoseconds> handover;  // since the wake-up that led to it
 };
 
 // Everybody of this client who waits for a lock, on one thread.
@@ -74,8 +77,19 @@ class WaitHub final : public WakeSink {
     Instant ask_at;
     Instant along_at = Instant::max();  // from then on it asks along with any other
     Instant refresh_at;
+    bool asked = false;  // and was told to wait
+    std::optional<Instant> woken_at;
     core::Backoff backoff{Millis(50), Millis(1000)};
     Error last;  // why it does not have the lock yet
+
+    void wake(Instant now) {
+      ask_at = Instant::min();
+      if (!woken_at) woken_at = now;
+    }
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> since_woken(Instant now) const {
+      if (!woken_at) return std::nullopt;
+      return now - *woken_at;
+    }
   };
   struct Undo {
     Request request;

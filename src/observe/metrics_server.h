@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "baton/result.h"
+#include "observe/metrics.h"
+
+namespace baton::observe {
+
+// Serves /metrics and /healthz for a process that serves nothing else.
+class BATON_EXPORT MetricsServer {
+ public:
+  // `listen` is IP:PORT; port 0 takes any free one. Serves when it returns, until it is destroyed.
+  static Result<std::unique_ptr<MetricsServer>> start(const std::string& listen,
+                                                      std::shared_ptr<Metrics> metrics);
+  ~MetricsServer();
+  MetricsServer(const MetricsServer&) = delete;
+  MetricsServer& operator=(const MetricsServer&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] std::string url() const;  // http://address:port
+
+ private:
+  class Impl;
+  explicit MetricsServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace baton::observe

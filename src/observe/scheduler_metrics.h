@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "observe/metrics.h"
+
+namespace baton::observe {
+
+struct SchedulerMetricsOptions {
+  std::string node;                // of lock_acquired_by_node
+  std::vector<std::string> types;  // shown as 0 from the start, so that a type that is never polled
+                                   // can be told from one that is not there
+};
+
+// What the scheduler of the observers does, under the names scheduler_observer_…: call it when the
+// thing has happened. Thread-safe.
+class BATON_EXPORT SchedulerMetrics {
+ public:
+  using Seconds = std::chrono::duration<double>;
+
+  SchedulerMetrics(std::shared_ptr<Metrics> metrics, const SchedulerMetricsOptions& options);
+  ~SchedulerMetrics();
+  SchedulerMetrics(const SchedulerMetrics&) = delete;
+  SchedulerMetrics& operator=(const SchedulerMetrics&) = delete;
+
+  void acquired(std::string_view type);
+  void failed(std::string_view type);  // the lock: another node is polling, or has
+
+  // A poll has ended well, or in an error. One that took longer than the TTL of its lock is an
+  // overrun.
+  void polled(std::string_view type, Seconds took, Seconds lock_ttl = std::chrono::minutes(1));
+  void poll_failed(std::string_view type, Seconds took, Seconds lock_ttl = std::chrono::minutes(1));
+
+  // One round over all types of this node.
+  void cycle(Seconds took, int locked, int skipped);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace baton::observe
