@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <ctime>
 
 #include <nlohmann/json.hpp>
+
+#include "apps/gateway/log.h"
 
 namespace baton::gateway {
 namespace {
@@ -89,19 +90,12 @@ std::optional<Phase> parse_ending(std::string_view text) {
 }
 
 http::Response unavailable(std::string_view what, const Error& error) {
-  log("error", what, error.message);
+  log().error(what, {{"error", error.message}});
   const auto seconds = std::clamp<std::int64_t>((error.retry_after.count() + 999) / 1000, 1, 60);
   http::Response response =
       http::error_response(503, to_string(error.code), std::string(what) + "; try again");
   response.headers.emplace_back("Retry-After", std::to_string(seconds));
   return response;
-}
-
-void log(std::string_view level, std::string_view message, std::string_view detail) {
-  const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
-  Json json = {{"time", timestamp(now)}, {"level", level}, {"message", message}};
-  if (!detail.empty()) json["detail"] = detail;
-  std::fputs(dump(json).c_str(), stderr);
 }
 
 }  // namespace baton::gateway

@@ -1,6 +1,6 @@
 #pragma once
 
-// What the services say: answers and log lines.
+// What the services answer.
 
 #include <string>
 #include <string_view>
@@ -23,8 +23,5 @@ namespace baton::gateway {
 
 // 503 with Retry-After. The client is told what to do; the log, what was wrong.
 [[nodiscard]] http::Response unavailable(std::string_view what, const Error& error);
-
-// One line on stderr.
-void log(std::string_view level, std::string_view message, std::string_view detail = {});
 
 }  // namespace baton::gateway

@@ -4,10 +4,11 @@
 #include <thread>
 
 #include "apps/gateway/health.h"
-#include "apps/gateway/json.h"
+#include "apps/gateway/log.h"
 #include "apps/gateway/options.h"
 #include "apps/gateway/orchestrator.h"
 #include "apps/gateway/signal_gateway.h"
+#include "observe/lock_metrics.h"
 
 namespace baton::gateway {
 namespace {
@@ -52,7 +53,8 @@ http::ServerOptions server_options(const Options& options, observe::Metrics& met
 
 Result<void> run(const Options& options, EndingSignals& signals) {
   const auto metrics = std::make_shared<observe::Metrics>();
-  auto locks = open(options.store, {.owner = options.owner});
+  auto locks = open(options.store, {.owner = options.owner,
+                                    .observer = std::make_shared<observe::LockMetrics>(metrics)});
   if (!locks) return locks.error();
   if (options.ttl < locks->capabilities().min_ttl) {
     return Error{.code = Code::bad_request, .message = "--ttl is too short for this store"};
@@ -61,6 +63,11 @@ Result<void> run(const Options& options, EndingSignals& signals) {
   if (!opened) return opened.error();
   const std::shared_ptr<ObjectStore> objects = std::move(*opened);
   const auto workers = std::make_shared<http::WorkerPool>(options.workers);
+
+  open_log({.service = options.service == Options::Service::signals ? "gateway" : "orchestrator",
+            .node = locks->owner(),
+            .format = options.log_format,
+            .level = options.log_level});
 
   http::Router router;
   add_common_routes(router, *locks, objects, *metrics);
@@ -83,12 +90,10 @@ Result<void> run(const Options& options, EndingSignals& signals) {
   if (orchestrator) {
     loop = std::jthread([&](const std::stop_token& stop) { orchestrator->run(stop); });
   }
-  std::printf("listening on %s\n", (*server)->url().c_str());
-  std::fflush(stdout);
-  log("info", "serving", (*server)->url());
+  log().info("listening on " + (*server)->url());
 
   signals.wait();
-  log("info", "stopping");
+  log().info("stopping");
   (*server)->stop(options.grace);
   if (gateway) gateway->stop();
   workers->stop();

@@ -37,6 +37,8 @@ struct Words {
   std::string grace = "15s";
   std::size_t workers = 8;
   std::size_t max_connections = 1024;
+  std::string log = "json";
+  std::string log_level = "info";
 };
 
 void add_common(CLI::App* app, Words& words, const char* listen) {
@@ -65,6 +67,12 @@ void add_common(CLI::App* app, Words& words, const char* listen) {
   app->add_option("--max-connections", words.max_connections, "More are answered 503")
       ->type_name("N")
       ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app->add_option("--log", words.log, "How to log on stdout: json, or text for people")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  app->add_option("--log-level", words.log_level, "From which level: debug, info, warn or error")
+      ->type_name("LEVEL")
       ->capture_default_str();
 }
 
@@ -110,6 +118,12 @@ std::string understand(const Words& words, const std::string& listen, Options& o
     }
     time.into = *read;
   }
+  const auto format = observe::parse_log_format(words.log);
+  if (!format) return "--log: json or text, not '" + words.log + "'";
+  options.log_format = *format;
+  const auto level = observe::parse_log_level(words.log_level);
+  if (!level) return "--log-level: debug, info, warn or error, not '" + words.log_level + "'";
+  options.log_level = *level;
   options.store = words.store.empty() ? default_store() : words.store;
   options.objects = words.objects;
   options.owner = words.owner;

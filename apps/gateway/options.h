@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "baton/clock.h"
+#include "observe/log.h"
 
 namespace baton::gateway {
 
@@ -22,6 +23,8 @@ struct Options {
   Millis grace{0};
   std::size_t workers = 0;
   std::size_t max_connections = 0;
+  observe::LogFormat log_format = observe::LogFormat::json;
+  observe::LogLevel log_level = observe::LogLevel::info;
 };
 
 struct Parsed {

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "apps/gateway/json.h"
+#include "apps/gateway/log.h"
 #include "apps/gateway/signal.h"
 
 namespace baton::gateway {
@@ -19,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 using Verdict = Orchestrator::Verdict;
 
 Verdict trouble(std::string_view what, const Error& error) {
-  log("error", what, error.message);
+  log().error(what, {{"error", error.message}});
   return Verdict::failed;
 }
 

@@ -2,6 +2,7 @@
 
 #include "apps/gateway/digest.h"
 #include "apps/gateway/json.h"
+#include "apps/gateway/log.h"
 
 namespace baton::gateway {
 namespace {
@@ -52,6 +53,8 @@ void SignalGateway::handle(const http::Request& request, const http::Reply& repl
   }
   // An active request is as well seen without the lock: only making one needs it. So a storm of
   // reports of the same does not queue up.
+  const observe::LogScope scope{{"correlationId", std::string(request.header("x-correlation-id"))},
+                                {"fingerprint", signal->fingerprint}};
   auto answer = answer_duplicate(*signal);
   if (!answer) return reply(no_objects(answer.error()));
   if (*answer) return reply(std::move(**answer));
@@ -78,19 +81,21 @@ void SignalGateway::lock_and_create(Signal signal, http::Reply reply) {
   how.metadata["target"] = signal.target.text();
   locks_.acquire_async(
       std::move(names), std::move(how),
-      [self = shared_from_this(), asked, signal = std::move(signal),
-       reply = std::move(reply)](Result<Lease> acquired) {
+      [self = shared_from_this(), asked, signal = std::move(signal), reply = std::move(reply),
+       context = observe::LogScope::current()](Result<Lease> acquired) {
+        const observe::LogScope scope(context);
         if (!acquired) return reply(self->no_lock(acquired.error()));
         const auto since = Clock::now();
         self->lock_metrics_.acquired(since - asked);
         // This is a thread of the lock client: what blocks goes to the workers.
-        self->workers_->post(
-            [self, since, signal, reply, lease = std::make_shared<Lease>(std::move(*acquired))] {
-              http::Response response = self->create_locked(signal, *lease);
-              (void)lease->release();  // if that fails, it ends by its TTL
-              self->lock_metrics_.released(Clock::now() - since);
-              reply(std::move(response));
-            });
+        self->workers_->post([self, since, signal, reply, context,
+                              lease = std::make_shared<Lease>(std::move(*acquired))] {
+          const observe::LogScope same_scope(context);
+          http::Response response = self->create_locked(signal, *lease);
+          (void)lease->release();  // if that fails, it ends by its TTL
+          self->lock_metrics_.released(Clock::now() - since);
+          reply(std::move(response));
+        });
       });
 }
 
@@ -119,6 +124,7 @@ http::Response SignalGateway::create(const Signal& signal, const Guard& guard) {
     if (!made) return no_objects(made.error());
     if (*made) {
       created_.add();
+      log().info("request created", {{"request", request.name}});
       return created(request);
     }
     // Either an older one of this second that has ended, or somebody made one without our lock.

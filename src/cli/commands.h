@@ -38,6 +38,7 @@ struct RunArguments {
   std::string wait = "0s";
   std::string at_least_for = "0s";
   std::string grace = "10s";
+  std::string metrics;
   std::vector<std::string> metadata;
   std::vector<std::string> command;
 };

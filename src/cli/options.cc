@@ -63,6 +63,7 @@ void add_run(CLI::App& app, Arguments& all) {
                    "After a loss, from SIGTERM to SIGKILL; never past the end of the lock")
       ->type_name("TIME")
       ->capture_default_str();
+  add_metrics(run_app, run_with.metrics);
   add_common(run_app, all);
   run_app->callback([&all] { all.command = [&all](Context& c) { return run(c, all.run); }; });
 }

@@ -12,6 +12,9 @@ class App;
 
 namespace baton::cli {
 
+// For commands that run for long.
+void add_metrics(CLI::App* app, std::string& metrics);
+
 void add_common(CLI::App* app, Arguments& all, bool uses_store = true, bool owner = true);
 CLI::App* add_command(CLI::App* parent, const std::string& name, const std::string& what,
                       const std::string& examples);

@@ -42,6 +42,11 @@ void add_common(CLI::App* app, Arguments& all, bool uses_store, bool owner) {
       ->group(kCommon);
 }
 
+void add_metrics(CLI::App* app, std::string& metrics) {
+  app->add_option("--metrics", metrics, "Serve http://IP:PORT/metrics meanwhile, for Prometheus")
+      ->type_name("IP:PORT");
+}
+
 CLI::App* add_command(CLI::App* parent, const std::string& name, const std::string& what,
                       const std::string& examples) {
   CLI::App* app = parent->add_subcommand(name, what);

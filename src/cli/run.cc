@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/counted_locks.h"
 #include "cli/signals.h"
 #include "cli/supervisor.h"
 #include "policy/duration.h"
@@ -127,15 +128,16 @@ Result<int> run(Context& context, const RunArguments& arguments) {
 
   const Signals signals;
   StopOnSignal waiting(signals);
-  auto locks = open(settings->store, {.owner = settings->owner});
-  if (!locks) return locks.error();
+  auto opened = open_counted(*settings, arguments.metrics);
+  if (!opened) return opened.error();
+  LockClient& locks = opened->locks;
   waiting.ask_politely();
   plan->options.stop = waiting.token();
-  auto lease = locks->acquire(plan->what.name, plan->options);
+  auto lease = locks.acquire(plan->what.name, plan->options);
   const int stopped_by = waiting.finish();
   if (stopped_by != 0) return exit_code::by_signal + stopped_by;
   if (!lease && lease.error().code == Code::timed_out) {
-    return explain_timeout(*locks, *plan, lease.error());
+    return explain_timeout(locks, *plan, lease.error());
   }
   if (!lease) return lease.error();
 

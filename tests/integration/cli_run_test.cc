@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "integration/cli_support.h"
+#include "support/http_client.h"
 
 namespace baton::test {
 namespace {
@@ -60,6 +61,37 @@ TEST_F(CliRun, standard_input_and_output_are_the_commands_own) {
   ends(*process, 0);
   EXPECT_EQ(process->out(), "hello");
   EXPECT_EQ(process->err(), "");
+}
+
+TEST_F(CliRun,
+       metrics_are_served_while_it_waits_and_runs_and_the_command_does_not_inherit_the_port) {
+  auto holder = hold("job", kForEver);
+  auto process = start({"run", "job", "--wait", "1m", "--metrics", "127.0.0.1:0", "--", "sh", "-c",
+                        "echo ready; ls -l /proc/self/fd; read _"});
+  constexpr std::string_view kSaid = "metrics on http://127.0.0.1:";
+  ASSERT_TRUE(process->wait_for_err("/metrics\n")) << process->err();
+  const std::string err = process->err();
+  const int port = std::atoi(err.c_str() + err.find(kSaid) + kSaid.size());
+  const auto shows = [&](const std::string& line) {
+    return poll_until([&] {
+      const auto answer = http(port, {.path = "/metrics"});
+      return answer && answer->body.find("\nbaton_lock_" + line + "\n") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(shows(R"(queue_length{predicate="holding",subject="job"} 1)"));
+  holder->kill(SIGTERM);
+  ASSERT_TRUE(process->wait_for_out("ready"));
+  EXPECT_TRUE(shows(R"(active{predicate="holding",subject="job"} 1)"));
+  EXPECT_EQ(process->out().find("socket:"), std::string::npos) << process->out();
+  EXPECT_EQ(http(port, {.path = "/healthz"})->status, 200);
+  process->close_stdin();
+  ASSERT_TRUE(process->wait());
+}
+
+TEST_F(CliRun, a_bad_address_for_metrics_is_refused_before_anything_runs) {
+  refuses({"run", "job", "--metrics", "9464", "--", "touch", "ran"}, 2, "bad_request",
+          "write IP:PORT");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "ran"));
 }
 
 TEST_F(CliRun, a_busy_lock_is_75_and_says_who_holds_it) {

@@ -322,13 +322,45 @@ TEST_F(SignalGatewayTest, finishes_what_it_has_begun_when_it_is_asked_to_end) {
   ASSERT_TRUE(poll_until([&] { return ours.get(lock_of("Last")).value().waiting == 1; }));
   Process& process = gateways_.front()->process();
   process.kill(SIGTERM);
-  ASSERT_TRUE(process.wait_for_err("stopping"));
+  ASSERT_TRUE(process.wait_for_out("stopping"));
   ASSERT_TRUE(held->release());
   clients.wait();
   EXPECT_EQ(clients.with(201), 1U);
   const auto status = process.wait();
   ASSERT_TRUE(status);
   EXPECT_TRUE(status->success()) << status->describe() << process.err();
+}
+
+TEST_F(SignalGatewayTest, logs_an_object_a_line_with_the_correlation_id_of_the_request) {
+  const auto gateway = start("signals", "gw-1");
+  const std::string body = signal("Logged");
+  HttpClient client(gateway->port());
+  ASSERT_TRUE(
+      client.send("POST /signals HTTP/1.1\r\nHost: x\r\nX-Correlation-Id: c-4711\r\n"
+                  "Content-Length: " +
+                  std::to_string(body.size()) + "\r\n\r\n" + body));
+  const auto answer = client.read();
+  ASSERT_TRUE(answer && answer->status == 201);
+  ASSERT_TRUE(gateway->process().wait_for_out("request created"));
+  const std::string out = gateway->process().out();
+  const std::string line = out.substr(out.find('\n') + 1);
+  EXPECT_TRUE(line.starts_with("{\"@timestamp\":\"")) << line;
+  for (const std::string field :
+       {R"("level":"INFO")", R"("logger_name":"baton.gateway")", R"("message":"request created")",
+        R"("service":"gateway")", R"("node":"gw-1")", R"("correlationId":"c-4711")",
+        R"("fingerprint":")"}) {
+    EXPECT_NE(line.find(field), std::string::npos) << field << " in " << line;
+  }
+  EXPECT_EQ(gateway->process().err(), "");
+  EXPECT_EQ(gateway->metric(R"(baton_lock_acquisition_successes_total{predicate="deduplicating",)"
+                            R"(subject="gw-lock"})"),
+            1);
+}
+
+TEST_F(SignalGatewayTest, logs_text_for_people_if_asked_to) {
+  const auto gateway = start("signals", "gw-1", {"--log", "text"});
+  const std::string out = gateway->process().out();
+  EXPECT_NE(out.find("Z INFO  [gw-1] listening on http://127.0.0.1:"), std::string::npos) << out;
 }
 
 TEST_F(GatewayTest, a_wrong_command_line_is_explained) {

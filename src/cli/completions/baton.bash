@@ -27,7 +27,7 @@ _baton() {
   case "$noun $verb" in
     " ") words="run elect leader lock fence store policy version completion --help" ;;
     "run "*)
-      words="--mode --predicate --ttl --wait --at-least-for --metadata --grace -- $common"
+      words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --metrics -- $common"
       ;;
     "elect "*) words="--node --ttl --grace --restart -- $common" ;;
     "leader ") words="show resign transfer" ;;

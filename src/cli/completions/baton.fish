@@ -36,6 +36,8 @@ complete -c baton -l metadata -x -n '__fish_seen_subcommand_from run' -d 'key=va
 complete -c baton -l grace -x -n '__fish_seen_subcommand_from run elect' -d 'SIGTERM to SIGKILL'
 complete -c baton -l node -x -n '__fish_seen_subcommand_from elect' -d 'Who we are'
 complete -c baton -l restart -n '__fish_seen_subcommand_from elect' -d 'If the command ends by itself'
+complete -c baton -l metrics -x -n '__fish_seen_subcommand_from run elect' \
+    -d 'IP:PORT for Prometheus'
 complete -c baton -l subject -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l resource -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l limit -x -n '__fish_seen_subcommand_from find'

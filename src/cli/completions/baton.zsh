@@ -50,7 +50,8 @@ _baton() {
       ((CURRENT--))
       _arguments "$mode" "$predicate" '--ttl=[TTL]:time:' '--wait=[how long to wait]:time:' \
         '--at-least-for=[stays taken so long]:time:' '*--metadata=[key=value]:pair:' \
-        '--grace=[from SIGTERM to SIGKILL]:time:' $common "$owner" '1:name:' '*::command:_normal'
+        '--grace=[from SIGTERM to SIGKILL]:time:' \
+        '--metrics=[serve metrics here]:ip\:port:' $common "$owner" '1:name:' '*::command:_normal'
       return
       ;;
     elect\ *)

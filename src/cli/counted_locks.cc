@@ -1,0 +1,48 @@
+#include "cli/counted_locks.h"
+
+#ifdef BATON_HAS_METRICS
+
+#include <cstdio>
+
+#include "observe/lock_metrics.h"
+#include "observe/metrics_server.h"
+
+namespace baton::cli {
+
+Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics) {
+  if (metrics.empty()) {
+    auto locks = open(settings.store, {.owner = settings.owner});
+    if (!locks) return locks.error();
+    return CountedLocks{nullptr, std::move(*locks)};
+  }
+  const auto counted = std::make_shared<observe::Metrics>();
+  auto server = observe::MetricsServer::start(metrics, counted);
+  if (!server) return server.error();
+  auto locks = open(settings.store, {.owner = settings.owner,
+                                     .observer = std::make_shared<observe::LockMetrics>(counted)});
+  if (!locks) return locks.error();
+  // Who asked for any free port has to be told which.
+  if (metrics.ends_with(":0")) {
+    std::fprintf(stderr, "baton: metrics on %s/metrics\n", (*server)->url().c_str());
+  }
+  return CountedLocks{std::move(*server), std::move(*locks)};
+}
+
+}  // namespace baton::cli
+
+#else
+
+namespace baton::cli {
+
+Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics) {
+  if (!metrics.empty()) {
+    return Error{.code = Code::unsupported, .message = "this build of Baton has no --metrics"};
+  }
+  auto locks = open(settings.store, {.owner = settings.owner});
+  if (!locks) return locks.error();
+  return CountedLocks{nullptr, std::move(*locks)};
+}
+
+}  // namespace baton::cli
+
+#endif

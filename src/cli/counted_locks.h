@@ -1,0 +1,22 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "baton/locks.h"
+#include "cli/settings.h"
+
+namespace baton::cli {
+
+// A client of the store, for a command that runs for long.
+struct CountedLocks {
+  std::shared_ptr<void> server;  // of its metrics, if they were asked for
+  LockClient locks;
+};
+
+// `metrics` is what --metrics says: IP:PORT, on which the client's metrics are served at /metrics
+// as long as the server is kept. Empty: none.
+[[nodiscard]] Result<CountedLocks> open_counted(const Settings& settings,
+                                                const std::string& metrics);
+
+}  // namespace baton::cli
