@@ -87,24 +87,23 @@ class BATON_EXPORT Logger {
   Logger() = default;
   Logger(Log& log, std::string name) : log_(&log), name_(std::move(name)) {}
 
+  void log(LogLevel level, std::string_view message, const LogFields& fields = {}) const {
+    if (log_ != nullptr && log_->shows(level)) log_->write(level, name_, message, fields);
+  }
   void debug(std::string_view message, const LogFields& fields = {}) const {
-    write(LogLevel::debug, message, fields);
+    log(LogLevel::debug, message, fields);
   }
   void info(std::string_view message, const LogFields& fields = {}) const {
-    write(LogLevel::info, message, fields);
+    log(LogLevel::info, message, fields);
   }
   void warn(std::string_view message, const LogFields& fields = {}) const {
-    write(LogLevel::warn, message, fields);
+    log(LogLevel::warn, message, fields);
   }
   void error(std::string_view message, const LogFields& fields = {}) const {
-    write(LogLevel::error, message, fields);
+    log(LogLevel::error, message, fields);
   }
 
  private:
-  void write(LogLevel level, std::string_view message, const LogFields& fields) const {
-    if (log_ != nullptr && log_->shows(level)) log_->write(level, name_, message, fields);
-  }
-
   Log* log_ = nullptr;
   std::string name_;
 };

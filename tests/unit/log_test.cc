@@ -10,8 +10,6 @@
 #include <nlohmann/json.hpp>
 #include <gtest/gtest.h>
 
-#include "observe/scheduler_log.h"
-
 namespace baton::observe {
 namespace {
 
@@ -179,51 +177,39 @@ TEST_F(LogTest, words_for_formats_and_levels) {
 
 // Section 5 of the observer design lists these lines, their levels and the node in front.
 struct Row {
-  const char* level;
+  LogLevel level;
+  const char* shown;
   const char* message;
-  void (*write)(const SchedulerLog&);
 };
 
 class ObserverLogRow : public LogTest, public ::testing::WithParamInterface<Row> {};
 
 TEST_P(ObserverLogRow, is_written_at_its_level_with_the_node) {
   Log json(options());
-  GetParam().write(SchedulerLog(json.named("scheduler")));
-  ASSERT_EQ(lines().size(), 1U);
-  EXPECT_EQ(last()["level"], GetParam().level);
+  json.named("scheduler").log(GetParam().level, GetParam().message);
+  EXPECT_EQ(last()["level"], GetParam().shown);
   EXPECT_EQ(last()["message"], GetParam().message);
   EXPECT_EQ(last()["node"], "Node A");
   Log text(options(LogFormat::text));
-  GetParam().write(SchedulerLog(text.named("scheduler")));
-  const std::string shown = std::string(GetParam().level);
-  EXPECT_NE(lines().back().find(shown), std::string::npos) << lines().back();
-  EXPECT_NE(lines().back().find(std::string("[Node A] ") + GetParam().message), std::string::npos)
+  text.named("scheduler").log(GetParam().level, GetParam().message);
+  EXPECT_NE(lines().back().find(" " + std::string(GetParam().shown) + " "), std::string::npos);
+  EXPECT_TRUE(lines().back().ends_with(std::string(" [Node A] ") + GetParam().message))
       << lines().back();
 }
-
-constexpr const char* kOrder = "order-observer-poll";
 
 INSTANTIATE_TEST_SUITE_P(
     section_5, ObserverLogRow,
     ::testing::Values(
-        Row{"INFO", "Starting scheduled polling cycle for all observer types",
-            [](const SchedulerLog& log) { log.cycle_started(); }},
-        Row{"INFO", "Lock acquired for: order-observer-poll",
-            [](const SchedulerLog& log) { log.acquired(kOrder); }},
-        Row{"INFO", "Completed polling for: order-observer-poll",
-            [](const SchedulerLog& log) { log.completed(kOrder); }},
-        Row{"INFO", "Polling cycle completed for all observer types",
-            [](const SchedulerLog& log) { log.cycle_completed(); }},
-        Row{"DEBUG", "Lock not acquired for: order-observer-poll (another node is polling)",
-            [](const SchedulerLog& log) { log.not_acquired(kOrder); }},
-        Row{"DEBUG", "Lock released for: order-observer-poll",
-            [](const SchedulerLog& log) { log.released(kOrder); }},
-        Row{"WARN", "Interrupted while waiting for lock: order-observer-poll",
-            [](const SchedulerLog& log) { log.interrupted(kOrder); }},
-        Row{"ERROR", "Error during polling for: inventory-observer-poll",
-            [](const SchedulerLog& log) { log.poll_failed("inventory-observer-poll", "x"); }},
-        Row{"ERROR", "Error releasing lock for: wes-observer-poll",
-            [](const SchedulerLog& log) { log.release_failed("wes-observer-poll", "x"); }}));
+        Row{LogLevel::info, "INFO", "Starting scheduled polling cycle for all observer types"},
+        Row{LogLevel::info, "INFO", "Lock acquired for: order-observer-poll"},
+        Row{LogLevel::info, "INFO", "Completed polling for: order-observer-poll"},
+        Row{LogLevel::info, "INFO", "Polling cycle completed for all observer types"},
+        Row{LogLevel::debug, "DEBUG",
+            "Lock not acquired for: order-observer-poll (another node is polling)"},
+        Row{LogLevel::debug, "DEBUG", "Lock released for: order-observer-poll"},
+        Row{LogLevel::warn, "WARN", "Interrupted while waiting for lock: order-observer-poll"},
+        Row{LogLevel::error, "ERROR", "Error during polling for: inventory-observer-poll"},
+        Row{LogLevel::error, "ERROR", "Error releasing lock for: wes-observer-poll"}));
 
 }  // namespace
 }  // namespace baton::observe
