@@ -84,9 +84,7 @@ LockKind::LockKind(Metrics& metrics, const std::string& a_subject, const std::st
                              "From holding a lock to letting it go.", kind, hold_buckets())) {}
 
 LockKinds::LockKinds(std::shared_ptr<Metrics> metrics, std::size_t most)
-    : metrics_(std::move(metrics)),
-      most_(most),
-      other_(std::make_unique<LockKind>(*metrics_, "other", "other")) {
+    : metrics_(std::move(metrics)), most_(most) {
   tables_.push_back(std::make_unique<Table>());
   table_ = tables_.back().get();
 }
@@ -95,7 +93,13 @@ const LockKind& LockKinds::of(const LockName& name) {
   const Table& table = *table_.load(std::memory_order_acquire);
   const auto found = table.find(Name(name.subject, name.predicate));
   if (found != table.end()) return *found->second;
-  return table.size() < most_ ? add(name) : *other_;
+  return table.size() < most_ ? add(name) : other();
+}
+
+const LockKind& LockKinds::other() {
+  std::call_once(other_once_,
+                 [this] { other_ = std::make_unique<LockKind>(*metrics_, "other", "other"); });
+  return *other_;
 }
 
 const LockKind& LockKinds::add(const LockName& name) {
@@ -103,7 +107,7 @@ const LockKind& LockKinds::add(const LockName& name) {
   const Table& now = *table_.load(std::memory_order_relaxed);
   const auto found = now.find(Name(name.subject, name.predicate));
   if (found != now.end()) return *found->second;
-  if (now.size() >= most_) return *other_;
+  if (now.size() >= most_) return other();
   kinds_.push_back(std::make_unique<LockKind>(*metrics_, name.subject, name.predicate));
   const LockKind& kind = *kinds_.back();
   auto next = std::make_unique<Table>(now);

@@ -62,7 +62,7 @@ class LockKinds {
   LockKinds(std::shared_ptr<Metrics> metrics, std::size_t most);
 
   const LockKind& of(const LockName& name);
-  [[nodiscard]] const LockKind& other() const { return *other_; }
+  const LockKind& other();  // made when first needed
 
  private:
   using Name = std::pair<std::string_view, std::string_view>;
@@ -82,7 +82,8 @@ class LockKinds {
   std::vector<std::unique_ptr<const LockKind>> kinds_;
   std::vector<std::unique_ptr<const Table>> tables_;
   std::atomic<const Table*> table_;
-  const std::unique_ptr<const LockKind> other_;
+  std::once_flag other_once_;
+  std::unique_ptr<const LockKind> other_;
 };
 
 }  // namespace baton::observe
