@@ -1,5 +1,7 @@
 #include "apps/gateway/log.h"
 
+#include <csignal>
+
 namespace baton::gateway {
 namespace {
 
@@ -11,6 +13,7 @@ observe::Logger& logger() {
 }  // namespace
 
 void open_log(observe::LogOptions options) {
+  std::signal(SIGPIPE, SIG_IGN);  // nobody reads the log any more: no reason to end
   static observe::Log log(std::move(options));
   logger() = log.named("baton.gateway");
 }

@@ -50,14 +50,13 @@ Failure failure_of(Code code) {
   }
 }
 
-LockKind::LockKind(Metrics& metrics, const std::string& a_subject, const std::string& a_predicate)
-    : LockKind(metrics, a_subject, a_predicate,
-               Labels{{"subject", a_subject}, {"predicate", a_predicate}}) {}
+LockKind::LockKind(Metrics& metrics, const std::string& what, const std::string& action)
+    : LockKind(metrics, what, action, {{"subject", what}, {"predicate", action}}) {}
 
-LockKind::LockKind(Metrics& metrics, const std::string& a_subject, const std::string& a_predicate,
+LockKind::LockKind(Metrics& metrics, const std::string& what, const std::string& action,
                    const Labels& kind)
-    : subject(a_subject),
-      predicate(a_predicate),
+    : subject(what),
+      predicate(action),
       attempts(metrics.counter("baton_lock_acquisition_attempts_total",
                                "Times a lock was asked for, counted when answered.", kind)),
       successes(metrics.counter("baton_lock_acquisition_successes_total",

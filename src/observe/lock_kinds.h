@@ -32,7 +32,7 @@ inline constexpr std::array<std::string_view, 6> kFailures = {
 [[nodiscard]] Failure failure_of(Code code);
 
 struct LockKind {
-  LockKind(Metrics& metrics, const std::string& subject, const std::string& predicate);
+  LockKind(Metrics& metrics, const std::string& what, const std::string& action);
 
   std::string subject;
   std::string predicate;
@@ -51,7 +51,7 @@ struct LockKind {
   Histogram hold;
 
  private:
-  LockKind(Metrics& metrics, const std::string& subject, const std::string& predicate,
+  LockKind(Metrics& metrics, const std::string& what, const std::string& action,
            const Labels& kind);
 };
 

@@ -79,8 +79,8 @@ class LockMetrics::Impl {
   Histogram overlap;
 };
 
-LockMetrics::LockMetrics(std::shared_ptr<Metrics> metrics, std::size_t max_kinds)
-    : impl_(std::make_unique<Impl>(std::move(metrics), max_kinds)) {}
+LockMetrics::LockMetrics(const std::shared_ptr<Metrics>& metrics, std::size_t max_kinds)
+    : impl_(std::make_unique<Impl>(metrics, max_kinds)) {}
 LockMetrics::~LockMetrics() = default;
 
 void LockMetrics::called(const StoreCall& call) {

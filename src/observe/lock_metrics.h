@@ -19,7 +19,7 @@ class BATON_EXPORT LockMetrics final : public ClientObserver {
  public:
   static constexpr std::size_t kMaxKinds = 40;
 
-  explicit LockMetrics(std::shared_ptr<Metrics> metrics, std::size_t max_kinds = kMaxKinds);
+  explicit LockMetrics(const std::shared_ptr<Metrics>& metrics, std::size_t max_kinds = kMaxKinds);
   ~LockMetrics() override;
   LockMetrics(const LockMetrics&) = delete;
   LockMetrics& operator=(const LockMetrics&) = delete;

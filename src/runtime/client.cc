@@ -324,7 +324,8 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
   Error unanswered{
       .code = Code::timed_out, .message = "the store did not answer in time", .retryable = true};
   if (course != nullptr) observer_->waiting(set.front(), 1);
-  hub_.wait(std::move(*request), deadline, now, false, options.stop, std::move(unanswered),
+  hub_.wait(std::move(*request), deadline, now, false, std::move(options.stop),
+            std::move(unanswered),
             [self = weak_from_this(), observer = observer_, course, set = std::move(set), asked,
              then = std::move(then)](Result<Won> result) {
               if (course != nullptr) observer->waiting(set.front(), -1);

@@ -363,6 +363,17 @@ TEST_F(SignalGatewayTest, logs_text_for_people_if_asked_to) {
   EXPECT_NE(out.find("Z INFO  [gw-1] listening on http://127.0.0.1:"), std::string::npos) << out;
 }
 
+TEST_F(SignalGatewayTest, goes_on_if_nobody_reads_its_log_any_more) {
+  // head takes the first line, and leaves.
+  const Service piped({"/bin/sh", "-c", R"("$@" | head -n 1)", "sh", BATON_GATEWAY, "signals",
+                       "--listen", "127.0.0.1:0", "--store", store(), "--objects", objects()});
+  for (const std::string alert : {"First", "Second", "Third"}) {
+    const auto answer = http(piped.port(), {"POST", "/signals", signal(alert)});
+    ASSERT_TRUE(answer) << alert;
+    EXPECT_EQ(answer->status, 201) << alert;
+  }
+}
+
 TEST_F(GatewayTest, a_wrong_command_line_is_explained) {
   const auto refuses = [](Words words, const std::string& part) {
     words.insert(words.begin(), BATON_GATEWAY);
