@@ -49,6 +49,7 @@ struct ElectArguments {
   std::string ttl = "10s";
   std::string grace = "10s";
   bool restart = false;
+  std::string metrics;
   std::vector<std::string> command;
 };
 

@@ -15,6 +15,7 @@
 #include "cli/arguments.h"
 #include "cli/child.h"
 #include "cli/commands.h"
+#include "cli/counted_locks.h"
 #include "cli/json_writer.h"
 #include "cli/signals.h"
 #include "cli/supervisor.h"
@@ -202,15 +203,15 @@ Result<int> elect(Context& context, const ElectArguments& arguments) {
 
   const Signals signals;
   Candidate candidate(context, arguments, program.path, signals, plan->grace);
-  auto locks =
-      open(settings->store, {.owner = arguments.node.empty() ? settings->owner : arguments.node});
-  if (!locks) return locks.error();
+  if (!arguments.node.empty()) settings->owner = arguments.node;
+  auto opened = open_counted(*settings, arguments.metrics);
+  if (!opened) return opened.error();
   candidate.store_is_open();
-  plan->options.on_new_leader = [&, self = locks->owner()](const Leader& leader) {
+  plan->options.on_new_leader = [&, self = opened->locks.owner()](const Leader& leader) {
     candidate.follow(leader, self);
   };
   plan->options.on_error = [&](const Error& error) { candidate.warn(error); };
-  Elector elector(*locks, arguments.name, plan->options);
+  Elector elector(opened->locks, arguments.name, plan->options);
   const auto ended = elector.run(
       [&](Leadership& term, const std::stop_token& stop) { candidate.lead(term, stop); },
       candidate.end());

@@ -82,6 +82,7 @@ void add_elect(CLI::App& root, Arguments& all) {
       ->type_name("TIME")
       ->capture_default_str();
   app->add_flag("--restart", with.restart, "Start CMD again if it ends by itself while we lead");
+  add_metrics(app, with.metrics);
   add_common(app, all);
   app->callback([&all] { all.command = [&all](Context& c) { return elect(c, all.elect); }; });
 }

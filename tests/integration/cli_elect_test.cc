@@ -1,6 +1,7 @@
 // `baton elect` and `baton leader` as real processes on SQLite.
 
 #include "integration/elect_support.h"
+#include "support/http_client.h"
 
 namespace baton::test {
 namespace {
@@ -52,6 +53,29 @@ TEST_F(CliElect, of_three_replicas_only_one_leads_and_the_command_knows_its_term
   EXPECT_TRUE(all[0]->wait_for_out("leads 1 1 DEFAULT:leader:outbox nothing\n")) << all[0]->out();
   EXPECT_EQ(all[1]->out() + all[2]->out(), "");
   EXPECT_TRUE(all[1]->wait_for_err("outbox is led by a in term 1; waiting")) << all[1]->err();
+}
+
+TEST_F(CliElect, a_follower_shows_that_it_waits_and_a_leader_that_it_leads) {
+  auto a = stand("a", kSay);
+  ASSERT_TRUE(leads(*a));
+  auto b = stand("b", kSay, {"--metrics", "127.0.0.1:0"});
+  constexpr std::string_view kSaid = "metrics on http://127.0.0.1:";
+  ASSERT_TRUE(b->wait_for_err("/metrics\n")) << b->err();
+  const std::string err = b->err();
+  const int port = std::atoi(err.c_str() + err.find(kSaid) + kSaid.size());
+  const auto shows = [&](const std::string& metric) {
+    return poll_until([&] {
+      const auto answer = http(port, {.path = "/metrics"});
+      const auto found = answer ? answer->body.find("\nbaton_lock_" + metric + "{") : 0;
+      if (!answer || found == std::string::npos) return false;
+      const auto line = answer->body.substr(found + 1, answer->body.find('\n', found + 1) - found);
+      return line.find("subject=\"leader\"} 1\n") != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(shows("queue_length"));
+  a->kill(SIGTERM);
+  ASSERT_TRUE(leads(*b));
+  EXPECT_TRUE(shows("active"));
 }
 
 TEST_F(CliElect, a_graceful_shutdown_hands_over_at_once) {

@@ -29,7 +29,7 @@ _baton() {
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --metrics -- $common"
       ;;
-    "elect "*) words="--node --ttl --grace --restart -- $common" ;;
+    "elect "*) words="--node --ttl --grace --restart --metrics -- $common" ;;
     "leader ") words="show resign transfer" ;;
     "leader show") words="$common" ;;
     "leader resign") words="--reason --timeout $common" ;;

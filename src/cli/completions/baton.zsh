@@ -59,6 +59,7 @@ _baton() {
       ((CURRENT--))
       _arguments '--node=[who we are]:node:' '--ttl=[TTL]:time:' \
         '--grace=[from SIGTERM to SIGKILL]:time:' '--restart[if the command ends by itself]' \
+        '--metrics=[serve metrics here]:ip\:port:' \
         $common "$owner" '1:election:' '*::command:_normal'
       return
       ;;
