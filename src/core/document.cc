@@ -13,8 +13,8 @@ namespace {
 
 using nlohmann::json;
 
-// Writes what nlohmann's json would dump, without building it first: that takes a tenth of the time,
-// and a store of documents writes one with every change.
+// Writes what nlohmann's json would dump, without building it first: that takes a tenth of the
+// time, and a store of documents writes one with every change.
 class Writer {
  public:
   void open(char bracket) {
