@@ -2,15 +2,13 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "net/http_client.h"
-#include "store/kubernetes/credentials.h"
+#include "store/kubernetes/api_server.h"
 #include "store/kubernetes/lease_object.h"
 
 namespace baton::store::kubernetes {
@@ -70,30 +68,13 @@ class LeaseApi {
   [[nodiscard]] Moment now() const;
 
  private:
-  struct Call {
-    const char* verb;  // as RBAC calls it
-    const char* method;
-    std::string path;
-    std::string body = {};
-    bool writes = false;
-  };
-  [[nodiscard]] Result<net::HttpResponse> send(const Call& call, Deadline deadline);
-  [[nodiscard]] Result<net::HttpRequest> request(const Call& call);
   [[nodiscard]] Result<Written> written(const Result<net::HttpResponse>& response);
-  [[nodiscard]] Error refusal(const Call& call, const net::HttpResponse& response) const;
-  [[nodiscard]] Result<void> pass_gate(Deadline deadline);
-  void close_gate(Millis pause);
   void note_date(const net::HttpResponse& response);
 
-  const std::string address_;
-  const std::string space_;
   const std::string leases_;  // the path of all Leases
   const Clocks clocks_;
-  Credentials credentials_;
   ServerClock server_clock_;
-  net::HttpClient http_;
-  std::mutex mutex_;
-  Instant gate_{};  // the server asked for a pause until then
+  ApiServer server_;
 };
 
 }  // namespace baton::store::kubernetes

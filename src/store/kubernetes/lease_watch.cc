@@ -58,16 +58,14 @@ WatchEvent parse_event(std::string_view line) {
 }  // namespace
 
 Result<void> LeaseApi::watch(std::uint64_t version, const OnEvent& on_event, std::stop_token stop) {
-  Call call{.verb = "watch",
-            .method = "GET",
-            .path = leases_ + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" +
-                    std::to_string(kWatchSeconds) +
-                    "&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dbaton"};
+  ApiCall call{.verb = "watch",
+               .method = "GET",
+               .path = leases_ + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=" +
+                       std::to_string(kWatchSeconds) +
+                       "&labelSelector=app.kubernetes.io%2Fmanaged-by%3Dbaton"};
   if (version != 0) call.path += "&resourceVersion=" + std::to_string(version);
-  auto made = request(call);
-  if (!made) return made.error();
-  const auto response = http_.stream(
-      *made,
+  const auto response = server_.stream(
+      call,
       [&](std::string_view line) {
         if (!line.empty()) on_event(parse_event(line));
         return !stop.stop_requested();
@@ -81,8 +79,7 @@ Result<void> LeaseApi::watch(std::uint64_t version, const OnEvent& on_event, std
     on_event(gone);
     return {};
   }
-  if (response->status == 401) credentials_.doubt();
-  return refusal(call, *response);
+  return server_.refusal(call, *response);
 }
 
 }  // namespace baton::store::kubernetes

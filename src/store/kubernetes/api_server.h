@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "net/http_client.h"
+#include "store/kubernetes/credentials.h"
+
+namespace baton::store::kubernetes {
+
+// One request, and how to call it if the server refuses.
+struct ApiCall {
+  const char* verb;  // as RBAC calls it
+  const char* method;
+  std::string path;
+  std::string body = {};
+  bool writes = false;
+  std::string_view resource = "leases.coordination.k8s.io";
+};
+
+// How long the server may take for it, for the query of a write: so no write takes effect after
+// its deadline.
+[[nodiscard]] BATON_EXPORT std::string limit_of(Deadline deadline);
+
+// The API server of a cluster, as one user in one namespace. Thread-safe; every call returns by its
+// deadline, and Error::in_doubt says whether a write may have taken effect all the same. Waits when
+// the server asks for it.
+class BATON_EXPORT ApiServer {
+ public:
+  using Heard = std::function<void(const net::HttpResponse&)>;
+  // Every answer that is no stream is shown to `heard`.
+  explicit ApiServer(const Cluster& cluster, Heard heard = {});
+
+  // Any answer that the caller has to look at: rights, overload and a token that has been replaced
+  // are dealt with here.
+  [[nodiscard]] Result<net::HttpResponse> send(const ApiCall& call, Deadline deadline);
+
+  // The answer to a call that never ends, line by line; see HttpClient::stream.
+  [[nodiscard]] Result<net::HttpResponse> stream(const ApiCall& call,
+                                                 const net::HttpClient::OnLine& on_line,
+                                                 std::stop_token stop, Millis silence);
+
+  // What an answer that is not ok() means, in words that say what to do.
+  [[nodiscard]] Error refusal(const ApiCall& call, const net::HttpResponse& response) const;
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] const std::string& space() const { return space_; }
+
+ private:
+  [[nodiscard]] Result<net::HttpRequest> request(const ApiCall& call);
+  [[nodiscard]] Result<void> pass_gate(Deadline deadline);
+  void close_gate(Millis pause);
+
+  const std::string address_;
+  const std::string space_;
+  const Heard heard_;
+  Credentials credentials_;
+  net::HttpClient http_;
+  std::mutex mutex_;
+  Instant gate_{};  // the server asked for a pause until then
+};
+
+}  // namespace baton::store::kubernetes
