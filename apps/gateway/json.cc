@@ -1,12 +1,11 @@
 #include "apps/gateway/json.h"
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 
 #include <nlohmann/json.hpp>
 
 #include "apps/gateway/log.h"
+#include "apps/gateway/timestamp.h"
 
 namespace baton::gateway {
 namespace {
@@ -15,18 +14,6 @@ using Json = nlohmann::ordered_json;
 
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string timestamp(Time time) {
-  const auto millis = time.time_since_epoch().count();
-  const std::time_t seconds = millis / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  std::array<char, 40> text{};
-  const auto size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
-  std::array<char, 8> fraction{};
-  std::snprintf(fraction.data(), fraction.size(), ".%03dZ", static_cast<int>(millis % 1000));
-  return std::string(text.data(), size) + fraction.data();
 }
 
 Json describe(const WorkflowExecution& execution) {

@@ -111,7 +111,7 @@ class ObjectStore {
   virtual Result<std::size_t> forget(Time before) = 0;
 };
 
-// sqlite:PATH.
+// sqlite:PATH, or k8s://[namespace] with the options of the lock store.
 [[nodiscard]] Result<std::unique_ptr<ObjectStore>> open_objects(std::string_view url);
 
 }  // namespace baton::gateway

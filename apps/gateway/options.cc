@@ -45,11 +45,12 @@ void add_common(CLI::App* app, Words& words, const char* listen) {
   app->add_option("--listen", words.listen, "Where to serve HTTP; port 0 takes any free one")
       ->type_name("IP:PORT")
       ->default_str(listen);
-  app->add_option("--store", words.store,
-                  "Where the locks are: sqlite:PATH, postgres://…; default $BATON_STORE, else "
-                  "sqlite:gateway.db")
+  app->add_option(
+         "--store", words.store,
+         "Where the locks are: sqlite:PATH, postgres://…, k8s://…; default $BATON_STORE, else "
+         "sqlite:gateway.db")
       ->type_name("URL");
-  app->add_option("--objects", words.objects, "Where the objects are: sqlite:PATH")
+  app->add_option("--objects", words.objects, "Where the objects are: sqlite:PATH, k8s://…")
       ->type_name("URL")
       ->capture_default_str();
   app->add_option("--owner", words.owner, "Who we are, for people; default HOST:PID")
@@ -150,7 +151,8 @@ Parsed parse_command_line(const std::vector<std::string>& given) {
       "Examples:\n"
       "  baton-gateway signals --listen 0.0.0.0:8080 --store postgres://baton@db/locks\n"
       "  baton-gateway signals --listen 127.0.0.1:0 --store sqlite:locks.db "
-      "--objects sqlite:objects.db");
+      "--objects sqlite:objects.db\n"
+      "  baton-gateway signals --store k8s://shop --objects k8s://shop");
   auto* orchestrator = root.add_subcommand("orchestrator", "Start workflow executions");
   add_common(orchestrator, words, orchestrator_listen);
   orchestrator->add_option("--requeue", words.requeue, "When to look at a busy target again")

@@ -3,11 +3,14 @@
 // What the tests of baton-gateway share: real processes on stores of the test's own.
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -63,6 +66,87 @@ class Service {
   int port_ = 0;
 };
 
+using Services = std::vector<std::unique_ptr<Service>>;
+
+// The one that was started with `--owner gateway-N`.
+inline void kill_gateway(Services& gateways, const std::string& owner) {
+  for (std::size_t i = 0; i < gateways.size(); ++i) {
+    if (owner != "gateway-" + std::to_string(i)) continue;
+    gateways[i]->process().kill(SIGKILL);
+    ASSERT_TRUE(gateways[i]->process().wait());
+    return;
+  }
+  ADD_FAILURE() << "no gateway is called " << owner;
+}
+
+inline constexpr std::size_t kRequests = 100;
+
+// Clients that each send one signal and see it through.
+class Clients {
+ public:
+  using Ports = std::function<int(std::size_t attempt)>;
+
+  // Asks again, perhaps somebody else, until the signal is taken.
+  void send(std::string body, Ports ports, bool stubborn) {
+    threads_.emplace_back([this, body = std::move(body), ports = std::move(ports), stubborn] {
+      const auto until = std::chrono::steady_clock::now() + 2 * patience;
+      for (std::size_t attempt = 0; std::chrono::steady_clock::now() < until; ++attempt) {
+        const auto answer = http(ports(attempt), {"POST", "/signals", body});
+        const bool taken = answer && (answer->status == 201 || answer->status == 202);
+        if (taken || !stubborn) return record(answer);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
+      record(std::nullopt);
+    });
+  }
+
+  // Clients as they are in life: who gets no answer asks another gateway.
+  void send_stubbornly(std::size_t number, const std::string& body, const Services& gateways) {
+    std::vector<int> ports;
+    for (const auto& gateway : gateways) ports.push_back(gateway->port());
+    for (std::size_t i = 0; i < number; ++i) {
+      send(
+          body, [ports, i](std::size_t attempt) { return ports[(i + attempt) % ports.size()]; },
+          true);
+    }
+  }
+
+  void wait() { threads_.clear(); }
+
+  [[nodiscard]] std::size_t with(int status) const { return statuses_.count(status); }
+  [[nodiscard]] const std::set<std::string>& bodies_named() const { return names_; }
+
+ private:
+  void record(const std::optional<HttpAnswer>& answer) {
+    const std::lock_guard lock(mutex_);
+    statuses_.insert(answer ? answer->status : 0);
+    if (answer && answer->headers.contains("location")) {
+      names_.insert(answer->headers.at("location"));
+    }
+  }
+
+  mutable std::mutex mutex_;
+  std::multiset<int> statuses_;
+  std::set<std::string> names_;
+  std::list<std::jthread> threads_;
+};
+
+inline void wait_for_the_next_second() {
+  const auto second = [] {
+    return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  };
+  const auto now = second();
+  ASSERT_TRUE(poll_until([&] { return second() != now; }));
+}
+
+inline std::string signal_text(const std::string& alert, const std::string& node = "worker-1") {
+  return R"({"alertName":")" + alert + R"(","resource":{"kind":"Node","name":")" + node + "\"}}";
+}
+inline std::string fingerprint_text(const std::string& alert,
+                                    const std::string& node = "worker-1") {
+  return gateway::fingerprint_of(alert, {.kind = "Node", .name = node});
+}
+
 class GatewayTest : public ::testing::Test {
  protected:
   using Words = std::vector<std::string>;
@@ -86,10 +170,10 @@ class GatewayTest : public ::testing::Test {
   }
 
   static std::string signal(const std::string& alert, const std::string& node = "worker-1") {
-    return R"({"alertName":")" + alert + R"(","resource":{"kind":"Node","name":")" + node + "\"}}";
+    return signal_text(alert, node);
   }
   static std::string fingerprint(const std::string& alert, const std::string& node = "worker-1") {
-    return gateway::fingerprint_of(alert, {.kind = "Node", .name = node});
+    return fingerprint_text(alert, node);
   }
   static LockName lock_of(const std::string& alert) {
     return gateway::signal_lock(fingerprint(alert));

@@ -1,65 +1,13 @@
 // The signal gateway: several processes, one remediation request.
 
 #include <csignal>
-#include <list>
-#include <mutex>
 
 #include "integration/gateway_support.h"
 
 namespace baton::test {
 namespace {
 
-using namespace std::chrono_literals;
 using gateway::text;
-
-constexpr std::size_t kRequests = 100;
-
-// Clients that each send one signal and see it through.
-class Clients {
- public:
-  using Ports = std::function<int(std::size_t attempt)>;
-
-  // Asks again, perhaps somebody else, until the signal is taken.
-  void send(std::string body, Ports ports, bool stubborn) {
-    threads_.emplace_back([this, body = std::move(body), ports = std::move(ports), stubborn] {
-      const auto until = std::chrono::steady_clock::now() + 2 * patience;
-      for (std::size_t attempt = 0; std::chrono::steady_clock::now() < until; ++attempt) {
-        const auto answer = http(ports(attempt), {"POST", "/signals", body});
-        const bool taken = answer && (answer->status == 201 || answer->status == 202);
-        if (taken || !stubborn) return record(answer);
-        std::this_thread::sleep_for(20ms);
-      }
-      record(std::nullopt);
-    });
-  }
-
-  void wait() { threads_.clear(); }
-
-  [[nodiscard]] std::size_t with(int status) const { return statuses_.count(status); }
-  [[nodiscard]] const std::set<std::string>& bodies_named() const { return names_; }
-
- private:
-  void record(const std::optional<HttpAnswer>& answer) {
-    const std::lock_guard lock(mutex_);
-    statuses_.insert(answer ? answer->status : 0);
-    if (answer && answer->headers.contains("location")) {
-      names_.insert(answer->headers.at("location"));
-    }
-  }
-
-  mutable std::mutex mutex_;
-  std::multiset<int> statuses_;
-  std::set<std::string> names_;
-  std::list<std::jthread> threads_;
-};
-
-void wait_for_the_next_second() {
-  const auto second = [] {
-    return std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  };
-  const auto now = second();
-  ASSERT_TRUE(poll_until([&] { return second() != now; }));
-}
 
 class SignalGatewayTest : public GatewayTest {
  protected:
@@ -115,13 +63,7 @@ class SignalGatewayTest : public GatewayTest {
 
   // Clients as they are in life: who gets no answer asks another gateway.
   void send_stubbornly(Clients& clients, const std::string& alert) {
-    std::vector<int> ports;
-    for (const auto& gateway : gateways_) ports.push_back(gateway->port());
-    for (std::size_t i = 0; i < kRequests; ++i) {
-      clients.send(
-          signal(alert),
-          [ports, i](std::size_t attempt) { return ports[(i + attempt) % ports.size()]; }, true);
-    }
+    clients.send_stubbornly(kRequests, signal(alert), gateways_);
   }
 
   void expect_one_request(const Clients& clients, const std::string& alert) {
@@ -143,15 +85,7 @@ class SignalGatewayTest : public GatewayTest {
     }));
   }
 
-  void kill(const std::string& owner) {
-    for (std::size_t i = 0; i < gateways_.size(); ++i) {
-      if (owner != "gateway-" + std::to_string(i)) continue;
-      gateways_[i]->process().kill(SIGKILL);
-      ASSERT_TRUE(gateways_[i]->process().wait());
-      return;
-    }
-    ADD_FAILURE() << "no gateway is called " << owner;
-  }
+  void kill(const std::string& owner) { kill_gateway(gateways_, owner); }
 
   std::vector<std::unique_ptr<Service>> gateways_;
 };
@@ -217,7 +151,7 @@ TEST_F(SignalGatewayTest, a_gateway_killed_after_it_created_loses_no_request_and
           maker = text(rows->front(), 0);
           return true;
         },
-        patience, 100us));
+        patience, std::chrono::microseconds(100)));
     kill(maker);
     clients.wait();
     expect_one_request(clients, alert);

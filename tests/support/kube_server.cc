@@ -43,14 +43,16 @@ std::string find_program() {
   }
   const auto cache = variable("XDG_CACHE_HOME");
   const fs::path folder = cache.empty() ? fs::path(variable("HOME")) / ".cache" : fs::path(cache);
+  std::string newest;
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator(folder / "baton", ignored)) {
     const bool executable = ::access(entry.path().c_str(), X_OK) == 0;
-    if (entry.path().filename().string().starts_with("kube-apiserver-") && executable) {
-      return entry.path();
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("kube-apiserver-") && !name.ends_with(".new") && executable) {
+      newest = std::max(newest, entry.path().string());
     }
   }
-  return "kube-apiserver";
+  return newest.empty() ? "kube-apiserver" : newest;
 }
 
 std::unique_ptr<Process> start_with_log(const fs::path& log, std::vector<std::string> command) {
@@ -216,6 +218,38 @@ net::HttpResponse KubeServer::call(const std::string& method, const std::string&
 void KubeServer::create(const std::string& path, const std::string& body) const {
   const auto answer = call("POST", path, body);
   if (!answer.ok()) throw std::runtime_error("POST " + path + ": " + answer.body);
+}
+
+void KubeServer::create_yaml(const std::string& path, const std::string& text) const {
+  const auto answer =
+      client_->send({.method = "POST",
+                     .url = address() + path,
+                     .headers = {{"Authorization", net::bearer_auth(token("admin"))},
+                                 {"Content-Type", "application/yaml"}},
+                     .body = text},
+                    BootClock::now() + 30s);
+  if (!answer.value().ok()) throw std::runtime_error("POST " + path + ": " + answer->body);
+}
+
+void KubeServer::create_types(const fs::path& yaml) const {
+  const std::string types = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const std::string text = read_file(yaml);
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find("\n---\n", begin), text.size());
+    create_yaml(types, text.substr(begin, end - begin));
+    begin = end + 5;
+  }
+  const auto established = [](const json& type) {
+    for (const json& condition : type.value("/status/conditions"_json_pointer, json::array())) {
+      if (condition["type"] == "Established") return condition["status"] == "True";
+    }
+    return false;
+  };
+  const auto all_established = [&] {
+    const json list = json::parse(call("GET", types).body);
+    return std::all_of(list["items"].begin(), list["items"].end(), established);
+  };
+  if (!poll_until(all_established, 60s, 20ms)) throw std::runtime_error("types: not established");
 }
 
 std::string KubeServer::create_namespace() {

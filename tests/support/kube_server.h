@@ -49,6 +49,9 @@ class KubeServer {
 
   // These throw unless the server agrees.
   void create(const std::string& path, const std::string& body) const;
+  void create_yaml(const std::string& path, const std::string& text) const;
+  // The types of deploy/kubernetes/crds.yaml; returns when they are established.
+  void create_types(const std::filesystem::path& yaml) const;
   std::string create_namespace();  // a new one; gives its name
   void allow(const std::string& user, const std::string& space,
              const std::vector<std::string>& verbs) const;  // on Leases; replaces what was allowed

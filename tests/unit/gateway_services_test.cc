@@ -7,6 +7,7 @@
 
 #include "apps/gateway/orchestrator.h"
 #include "apps/gateway/signal_gateway.h"
+#include "apps/gateway/tally.h"
 #include "baton/memory_store.h"
 #include "support/temp_dir.h"
 #include "support/wait.h"
@@ -273,8 +274,53 @@ TEST_F(GatewayServices, what_has_ended_is_forgotten_in_time) {
   EXPECT_FALSE(objects_->execution("we-rr-active").value());
 }
 
+TEST(Tally, what_comes_during_a_write_is_written_together_and_everybody_gets_a_number) {
+  Tally tally;
+  std::latch first_writes(1);
+  std::latch go(1);
+  std::mutex mutex;
+  std::vector<std::int64_t> writes;
+  std::int64_t stored = 0;
+  const auto write = [&](std::int64_t more) -> Tally::Count {
+    bool first = false;
+    {
+      const std::lock_guard lock(mutex);
+      writes.push_back(more);
+      first = writes.size() == 1;
+    }
+    if (first) {
+      first_writes.count_down();
+      go.wait();
+    }
+    const std::lock_guard lock(mutex);
+    return std::optional<std::int64_t>(stored += more);
+  };
+  std::vector<std::future<std::int64_t>> counts;
+  const auto add = [&] {
+    counts.push_back(
+        std::async(std::launch::async, [&] { return tally.add("name", write).value().value(); }));
+  };
+  add();
+  first_writes.wait();
+  for (int i = 0; i < 5; ++i) add();
+  ASSERT_TRUE(test::poll_until([&] { return tally.gathered("name") == 5; }));
+  go.count_down();
+  std::set<std::int64_t> numbers;
+  for (auto& count : counts) numbers.insert(count.get());
+  EXPECT_EQ(numbers, (std::set<std::int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(writes, (std::vector<std::int64_t>{1, 5}));
+}
+
+TEST(Tally, a_write_that_fails_fails_for_all_that_it_was_for) {
+  Tally tally;
+  const auto fails = [](std::int64_t) -> Tally::Count { return Error{.code = Code::unavailable}; };
+  EXPECT_EQ(tally.add("name", fails).error().code, Code::unavailable);
+  const auto gone = [](std::int64_t) -> Tally::Count { return std::optional<std::int64_t>(); };
+  EXPECT_FALSE(tally.add("name", gone).value());
+}
+
 TEST(Objects, a_url_that_cannot_be_used_is_explained) {
-  EXPECT_EQ(open_objects("k8s://default").error().code, Code::unsupported);
+  EXPECT_FALSE(open_objects("k8s://No/Namespace"));
   EXPECT_EQ(open_objects("sqlite:").error().code, Code::bad_url);
   EXPECT_EQ(open_objects("what").error().code, Code::bad_url);
   EXPECT_FALSE(open_objects("sqlite:/nowhere/at/all.db"));
