@@ -1,0 +1,70 @@
+// The findings of `baton store doctor` that docs/cli.md lists are those in the sources.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace baton::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Codes = std::set<std::string>;
+
+const fs::path kRoot = BATON_SOURCE_DIR;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void collect(const std::string& text, const char* pattern, const std::string& prefix,
+             Codes& codes) {
+  const std::regex regex(pattern);
+  for (std::sregex_iterator it(text.begin(), text.end(), regex), end; it != end; ++it) {
+    codes.insert(prefix + (*it)[1].str());
+  }
+}
+
+Codes codes_in_sources() {
+  Codes codes;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src/store")) {
+    if (entry.path().extension() != ".cc") continue;
+    const std::string text = read_file(entry.path());
+    if (text.find("Finding") == std::string::npos) continue;
+    collect(text, R"re(\badd\(\s*"([a-z-]+)",[^"]*Severity::)re", "", codes);
+    collect(text, R"re(\.code = "([a-z-]+)")re", "", codes);
+    if (text.find(R"(.code = std::string("rbac-") + right.verb)") != std::string::npos) {
+      collect(text, R"re(\{"([a-z]+)", Severity::)re", "rbac-", codes);
+    }
+  }
+  return codes;
+}
+
+Codes codes_in_docs() {
+  const std::string text = read_file(kRoot / "docs/cli.md");
+  const auto begin = text.find("### What the doctor finds");
+  if (begin == std::string::npos) return {};
+  Codes codes;
+  std::istringstream lines(text.substr(begin, text.find("\n## ", begin) - begin));
+  const std::regex row(R"(\|[^|]*\|([^|]*)\|.*)");
+  std::smatch cells;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_match(line, cells, row)) collect(cells[1].str(), "`([a-z-]+)`", "", codes);
+  }
+  return codes;
+}
+
+TEST(Findings, are_all_in_the_manual_and_the_manual_lists_no_others) {
+  const Codes sources = codes_in_sources();
+  EXPECT_GT(sources.size(), 30U) << "the sources are not read as they should be";
+  EXPECT_EQ(sources, codes_in_docs());
+}
+
+}  // namespace
+}  // namespace baton::test
