@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "net/base64.h"
+#include "stores/paired_samples.h"
 
 namespace baton::bench {
 namespace {
@@ -20,10 +21,6 @@ std::string field(const std::string& text, const std::string& name) {
 }
 
 }  // namespace
-
-double milliseconds_now() {
-  return static_cast<double>(BootClock::now().time_since_epoch().count()) / 1e6;
-}
 
 EtcdFloor::EtcdFloor(const std::string& endpoint) : url_("http://" + endpoint) {
   lease_ = field(post("/v3/lease/grant", R"({"TTL":"3600"})"), "ID");

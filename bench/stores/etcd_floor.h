@@ -41,7 +41,4 @@ class EtcdFloor {
   std::jthread listener_;
 };
 
-// Of CLOCK_BOOTTIME.
-[[nodiscard]] double milliseconds_now();
-
 }  // namespace baton::bench

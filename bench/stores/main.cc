@@ -33,6 +33,10 @@ const std::vector<Row>& all_rows() {
       {"etcd-acquire", etcd_acquire},
       {"etcd-handover", etcd_handover},
 #endif
+#ifdef BATON_HAS_STORE_KUBERNETES
+      {"kubernetes-acquire", kubernetes_acquire},
+      {"kubernetes-handover", kubernetes_handover},
+#endif
   };
   return rows;
 }

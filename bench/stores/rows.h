@@ -25,5 +25,7 @@ std::vector<Figure> redis_one_caller(const RowOptions& options);
 std::vector<Figure> redis_many_callers(const RowOptions& options);
 std::vector<Figure> etcd_acquire(const RowOptions& options);
 std::vector<Figure> etcd_handover(const RowOptions& options);
+std::vector<Figure> kubernetes_acquire(const RowOptions& options);
+std::vector<Figure> kubernetes_handover(const RowOptions& options);
 
 }  // namespace baton::bench
