@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
+
+#include "store/common/url.h"
 
 namespace baton::store::etcd {
 namespace {
@@ -11,37 +12,9 @@ namespace {
 constexpr std::size_t kMostEndpoints = 16;
 constexpr std::size_t kLongestPrefix = 256;
 
-Error bad_url(std::string message) {
-  return Error{.code = Code::bad_url, .message = std::move(message)};
-}
-
 const char* const kShape =
     "cannot understand the etcd:// URL; write etcd://user:password@host:2379,host2:2379/prefix, or "
     "etcds:// for TLS, with %40 for '@', %2F for '/' and %25 for '%' in a password";
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_digit(text[i + 1]);
-    const int low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
-}
 
 // host, host:port, [address] or [address]:port.
 std::optional<std::string> endpoint_of(std::string_view text) {
@@ -62,38 +35,22 @@ std::optional<std::string> endpoint_of(std::string_view text) {
   }
   if (rest.empty()) return std::string(text) + ":2379";
   if (rest[0] != ':') return std::nullopt;
-  int port = 0;
-  const auto [end, problem] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), port);
-  if (problem != std::errc{} || end != rest.data() + rest.size() || port < 1 || port > 65535) {
-    return std::nullopt;
-  }
+  const auto port = parse_number(rest.substr(1), 65535);
+  if (!port || *port == 0) return std::nullopt;
   return std::string(text);
 }
 
 Result<void> take_user(std::string_view text, Settings& settings) {
-  const auto colon = text.find(':');
-  const auto user = decoded(text.substr(0, colon));
-  const auto password = decoded(colon == std::string_view::npos ? "" : text.substr(colon + 1));
-  if (!user || user->empty() || !password) return bad_url(kShape);
-  settings.user = *user;
-  settings.password = *password;
+  auto user = parse_user(text);
+  if (!user || user->name.empty()) return bad_url(kShape);
+  settings.user = std::move(user->name);
+  settings.password = std::move(user->password);
   return {};
 }
 
-std::optional<Millis> parse_span(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc{} || number <= 0 || number > 1'000'000) return std::nullopt;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit == "ms") return Millis(number);
-  if (unit == "s") return Millis(number * 1000);
-  return std::nullopt;
-}
-
-Result<void> take_option(std::string_view option, bool with_tls, Settings& settings) {
-  const auto equals = option.find('=');
-  const std::string_view name = option.substr(0, equals);
-  const auto value = decoded(equals == std::string_view::npos ? "" : option.substr(equals + 1));
+Result<void> take_option(std::string_view name, std::string_view written, bool with_tls,
+                         Settings& settings) {
+  const auto value = percent_decoded(written);
   if (!value) return bad_url(kShape);
   if (name == "apply_timeout") {
     const auto span = parse_span(*value);
@@ -122,14 +79,11 @@ Result<void> take_option(std::string_view option, bool with_tls, Settings& setti
   return {};
 }
 
-Result<void> take_options(std::string_view text, bool with_tls, Settings& settings) {
-  while (!text.empty()) {
-    const auto end = std::min(text.find('&'), text.size());
-    if (end > 0) {
-      if (auto taken = take_option(text.substr(0, end), with_tls, settings); !taken) return taken;
-    }
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+Result<void> take_all(std::string_view options, bool with_tls, Settings& settings) {
+  auto taken = take_options(options, [&](std::string_view name, std::string_view value) {
+    return take_option(name, value, with_tls, settings);
+  });
+  if (!taken) return taken;
   if (settings.tls.cert_file.empty() != settings.tls.key_file.empty()) {
     return bad_url("the options cert and key go together");
   }
@@ -144,15 +98,11 @@ Result<Settings> parse_settings(std::string_view url) {
   if (!with_tls && !url.starts_with("etcd://")) {
     return bad_url("an etcd URL starts with etcd:// or etcds://");
   }
-  std::string_view rest = url.substr(url.find("://") + 3);
-  const auto question = rest.find('?');
-  const std::string_view options =
-      question == std::string_view::npos ? std::string_view{} : rest.substr(question + 1);
-  rest = rest.substr(0, question);
+  const auto [rest, options] = split_url(url);
   const auto slash = rest.find('/');
   std::string_view hosts = rest.substr(0, slash);
   if (slash != std::string_view::npos && slash + 1 < rest.size()) {
-    const auto prefix = decoded(rest.substr(slash + 1));
+    const auto prefix = percent_decoded(rest.substr(slash + 1));
     // An '@' that comes only now was meant to end a password that has a '/' in it.
     if (!prefix || prefix->find('@') != std::string::npos) return bad_url(kShape);
     settings.prefix = *prefix;
@@ -164,7 +114,7 @@ Result<Settings> parse_settings(std::string_view url) {
     if (auto taken = take_user(hosts.substr(0, at), settings); !taken) return taken.error();
     hosts.remove_prefix(at + 1);
   }
-  if (auto taken = take_options(options, with_tls, settings); !taken) return taken.error();
+  if (auto taken = take_all(options, with_tls, settings); !taken) return taken.error();
   settings.location = with_tls ? "etcds://" : "etcd://";
   if (!settings.user.empty()) settings.location += settings.user + "@";
   settings.location += std::string(hosts) + "/" + settings.prefix;

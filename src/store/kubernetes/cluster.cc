@@ -6,6 +6,8 @@
 #include <fstream>
 #include <optional>
 
+#include "store/common/url.h"
+
 namespace baton::store::kubernetes {
 namespace {
 
@@ -13,33 +15,11 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxConfig = 4 << 20;
 
-Error bad_url(std::string message) {
-  return {.code = Code::bad_url, .message = std::move(message)};
-}
-
 struct Wanted {
   std::string space;
   std::string context;
   std::string kubeconfig;
 };
-
-std::optional<std::string> unescape(std::string_view text) {
-  const auto digit = [](char c) { return std::string_view("0123456789abcdef").find(c | 0x20); };
-  std::string plain;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      plain += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const auto high = digit(text[i + 1]);
-    const auto low = digit(text[i + 2]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    plain += static_cast<char>(high << 4 | low);
-    i += 2;
-  }
-  return plain;
-}
 
 // A DNS label, as every namespace is.
 bool is_label(std::string_view text) {
@@ -49,36 +29,35 @@ bool is_label(std::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return c == '-' || alphanumeric(c); });
 }
 
+Result<void> take_option(std::string_view name, std::string_view written, Wanted& wanted) {
+  auto value = percent_decoded(written);
+  if (!value || value->empty() || value->find('\0') != std::string::npos) {
+    return bad_url("an option of the k8s:// URL has no value, or a broken one");
+  }
+  if (name == "context") {
+    wanted.context = std::move(*value);
+  } else if (name == "kubeconfig") {
+    wanted.kubeconfig = std::move(*value);
+  } else {
+    return bad_url("a k8s:// URL has the options context and kubeconfig, not '" +
+                   std::string(name.substr(0, 32)) + "'");
+  }
+  return {};
+}
+
 Result<Wanted> parse(std::string_view url) {
-  constexpr std::string_view kScheme = "k8s://";
-  if (!url.starts_with(kScheme)) return bad_url("a Kubernetes URL starts with k8s://");
-  url.remove_prefix(kScheme.size());
-  const auto question = url.find('?');
+  if (!url.starts_with("k8s://")) return bad_url("a Kubernetes URL starts with k8s://");
+  const auto [place, options] = split_url(url);
   Wanted wanted;
-  wanted.space = url.substr(0, question);
+  wanted.space = place;
   if (wanted.space.ends_with('/')) wanted.space.pop_back();
   if (!wanted.space.empty() && !is_label(wanted.space)) {
     return bad_url("k8s:// is followed by a namespace (small letters, digits and '-'), or nothing");
   }
-  std::string_view options = question == std::string_view::npos ? "" : url.substr(question + 1);
-  while (!options.empty()) {
-    const std::string_view option = options.substr(0, options.find('&'));
-    options.remove_prefix(std::min(option.size() + 1, options.size()));
-    const auto equals = option.find('=');
-    const std::string_view name = option.substr(0, equals);
-    auto value = unescape(equals == std::string_view::npos ? "" : option.substr(equals + 1));
-    if (!value || value->empty() || value->find('\0') != std::string::npos) {
-      return bad_url("an option of the k8s:// URL has no value, or a broken one");
-    }
-    if (name == "context") {
-      wanted.context = std::move(*value);
-    } else if (name == "kubeconfig") {
-      wanted.kubeconfig = std::move(*value);
-    } else {
-      return bad_url("a k8s:// URL has the options context and kubeconfig, not '" +
-                     std::string(name.substr(0, 32)) + "'");
-    }
-  }
+  auto taken = take_options(options, [&](std::string_view name, std::string_view value) {
+    return take_option(name, value, wanted);
+  });
+  if (!taken) return taken.error();
   return wanted;
 }
 

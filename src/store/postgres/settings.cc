@@ -1,37 +1,18 @@
 #include "store/postgres/settings.h"
 
-#include <charconv>
 #include <memory>
-#include <optional>
 
 #include <libpq-fe.h>
 
+#include "store/common/url.h"
 #include "store/postgres/url.h"
 
 namespace baton::store::postgres {
 namespace {
 
-Error bad_url(std::string message) {
-  return Error{.code = Code::bad_url, .message = std::move(message)};
-}
-
-// 500ms, 5s, 1m.
-std::optional<Millis> parse_span(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc{} || number <= 0 || number > 1'000'000) return std::nullopt;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit == "ms") return Millis(number);
-  if (unit == "s") return Millis(number * 1000);
-  if (unit == "m") return Millis(number * 60'000);
-  return std::nullopt;
-}
-
-Result<void> take_own_option(std::string_view option, Settings& settings) {
-  const auto equals = option.find('=');
-  const std::string_view name = option.substr(0, equals);
-  const std::string_view value =
-      equals == std::string_view::npos ? std::string_view{} : option.substr(equals + 1);
+// Takes the option if it is not libpq's.
+Result<bool> take_own_option(std::string_view name, std::string_view value, Settings& settings) {
+  if (!name.starts_with("baton_")) return false;
   if (name != "baton_apply_timeout") {
     return bad_url("unknown option " + std::string(name) + " in the store URL");
   }
@@ -40,28 +21,7 @@ Result<void> take_own_option(std::string_view option, Settings& settings) {
     return bad_url("baton_apply_timeout is a time from 100ms to 1m, such as 5s");
   }
   settings.apply_limit = *span;
-  return {};
-}
-
-// The URL as libpq may see it.
-Result<std::string> without_own_options(std::string_view url, Settings& settings) {
-  const auto question = url.find('?');
-  if (question == std::string_view::npos) return std::string(url);
-  std::string rest(url.substr(0, question));
-  char separator = '?';
-  for (std::size_t from = question + 1; from <= url.size();) {
-    const auto to = std::min(url.find('&', from), url.size());
-    const std::string_view option = url.substr(from, to - from);
-    if (option.starts_with("baton_")) {
-      if (auto taken = take_own_option(option, settings); !taken) return taken.error();
-    } else if (!option.empty()) {
-      rest += separator;
-      rest += option;
-      separator = '&';
-    }
-    from = to + 1;
-  }
-  return rest;
+  return true;
 }
 
 std::string location_of(const Settings& settings) {
@@ -84,7 +44,9 @@ std::string location_of(const Settings& settings) {
 Result<Settings> parse_settings(std::string_view url) {
   if (auto ok = check_url(url); !ok) return ok.error();
   Settings settings;
-  auto plain = without_own_options(url, settings);
+  const auto plain = without_own_options(url, [&](std::string_view name, std::string_view value) {
+    return take_own_option(name, value, settings);
+  });
   if (!plain) return plain.error();
   char* problem = nullptr;
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(

@@ -4,15 +4,13 @@
 #include <charconv>
 #include <string>
 
+#include "store/common/url.h"
+
 namespace baton::store::postgres_advisory {
 namespace {
 
 constexpr std::string_view kScheme = "postgres-advisory://";
 constexpr std::size_t kMostWaiters = 10'000;
-
-Error bad_url(std::string message) {
-  return Error{.code = Code::bad_url, .message = std::move(message)};
-}
 
 template <typename Number>
 bool parse(std::string_view text, Number& number) {
@@ -21,10 +19,8 @@ bool parse(std::string_view text, Number& number) {
 }
 
 // Takes the option if it is ours.
-Result<bool> take_option(std::string_view option, AdvisorySettings& settings) {
-  const auto equals = std::min(option.find('='), option.size());
-  const std::string_view name = option.substr(0, equals);
-  const std::string_view value = option.substr(std::min(equals + 1, option.size()));
+Result<bool> take_option(std::string_view name, std::string_view value,
+                         AdvisorySettings& settings) {
   if (name == "key") {
     std::int64_t key = 0;
     if (!parse(value, key)) {
@@ -50,22 +46,12 @@ Result<AdvisorySettings> parse_advisory_url(std::string_view url) {
     return bad_url("such a URL starts with postgres-advisory://");
   }
   AdvisorySettings settings;
-  const auto question = std::min(url.find('?'), url.size());
-  std::string plain = "postgres://" + std::string(url.substr(0, question).substr(kScheme.size()));
-  char separator = '?';
-  for (std::size_t from = question + 1; from <= url.size();) {
-    const auto to = std::min(url.find('&', from), url.size());
-    const std::string_view option = url.substr(from, to - from);
-    from = to + 1;
-    if (option.empty()) continue;
-    const auto taken = take_option(option, settings);
-    if (!taken) return taken.error();
-    if (*taken) continue;
-    plain += separator;
-    plain += option;
-    separator = '&';
-  }
-  auto server = postgres::parse_settings(plain);
+  const auto plain = without_own_options("postgres://" + std::string(url.substr(kScheme.size())),
+                                         [&](std::string_view name, std::string_view value) {
+                                           return take_option(name, value, settings);
+                                         });
+  if (!plain) return plain.error();
+  auto server = postgres::parse_settings(*plain);
   if (!server) return server.error();
   settings.server = std::move(*server);
   settings.server.schema = "baton_advisory";

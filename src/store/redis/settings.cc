@@ -1,66 +1,18 @@
 #include "store/redis/settings.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+
+#include "store/common/url.h"
 
 namespace baton::store::redis {
 namespace {
 
 // Never with a piece of the URL: it may be a piece of the password.
-Error bad_url(std::string message) {
-  return Error{.code = Code::bad_url, .message = std::move(message)};
-}
-
 Error not_understood() {
   return bad_url(
       "cannot understand the Redis URL; write redis://user:password@host:6379/0 or "
       "redis+unix:///path/to/redis.sock, with %40 for '@', %2F for '/' and %25 for '%' in a "
       "password");
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-std::optional<std::string> unescape(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_digit(text[i + 1]);
-    const int low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
-}
-
-std::optional<int> parse_number(std::string_view text, int most) {
-  int number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (number < 0 || number > most) return std::nullopt;
-  return number;
-}
-
-// 500ms, 5s, 1m.
-std::optional<Millis> parse_span(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (problem != std::errc{} || number <= 0 || number > 1'000'000) return std::nullopt;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  if (unit == "ms") return Millis(number);
-  if (unit == "s") return Millis(number * 1000);
-  if (unit == "m") return Millis(number * 60'000);
-  return std::nullopt;
 }
 
 // Braces would move the hash tag, and the rest has a meaning in patterns.
@@ -71,11 +23,7 @@ bool is_prefix(std::string_view text) {
   });
 }
 
-Result<void> take_option(std::string_view option, Settings& settings) {
-  const auto equals = option.find('=');
-  const std::string_view name = option.substr(0, equals);
-  const std::string_view value =
-      equals == std::string_view::npos ? std::string_view{} : option.substr(equals + 1);
+Result<void> take_option(std::string_view name, std::string_view value, Settings& settings) {
   if (name == "prefix") {
     if (!is_prefix(value)) return bad_url("prefix is 1 to 64 letters, digits, '-', '_' and '.'");
     settings.prefix = value;
@@ -112,14 +60,11 @@ Result<void> take_option(std::string_view option, Settings& settings) {
       "wait_timeout");
 }
 
-Result<void> take_options(std::string_view options, Settings& settings) {
-  while (!options.empty()) {
-    const auto end = std::min(options.find('&'), options.size());
-    if (end > 0) {
-      if (auto taken = take_option(options.substr(0, end), settings); !taken) return taken;
-    }
-    options.remove_prefix(std::min(end + 1, options.size()));
-  }
+Result<void> take_all(std::string_view options, Settings& settings) {
+  auto taken = take_options(options, [&](std::string_view name, std::string_view value) {
+    return take_option(name, value, settings);
+  });
+  if (!taken) return taken;
   if (settings.wait_replicas > 0 && settings.wait_timeout >= settings.apply_limit) {
     return bad_url("wait_timeout must be below apply_timeout");
   }
@@ -127,13 +72,10 @@ Result<void> take_options(std::string_view options, Settings& settings) {
 }
 
 Result<void> take_user(std::string_view text, Settings& settings) {
-  const auto colon = text.find(':');
-  const auto user = unescape(text.substr(0, colon));
-  const auto password =
-      unescape(colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1));
-  if (!user || !password) return not_understood();
-  settings.user = user->empty() ? "default" : *user;
-  settings.password = *password;
+  auto user = parse_user(text);
+  if (!user) return not_understood();
+  settings.user = user->name.empty() ? "default" : std::move(user->name);
+  settings.password = std::move(user->password);
   settings.authenticates = true;
   return {};
 }
@@ -179,11 +121,7 @@ Result<Settings> parse_settings(std::string_view url) {
   const bool socket = url.starts_with("redis+unix://");
   if (!socket && !url.starts_with("redis://")) return not_understood();
   Settings settings;
-  std::string_view rest = url.substr(url.find("://") + 3);
-  const auto question = rest.find('?');
-  const std::string_view options =
-      question == std::string_view::npos ? std::string_view{} : rest.substr(question + 1);
-  rest = rest.substr(0, question);
+  const auto [rest, options] = split_url(url);
   const auto slash = std::min(rest.find('/'), rest.size());
   std::string_view authority = rest.substr(0, slash);
   const std::string_view path = rest.substr(slash);
@@ -197,7 +135,7 @@ Result<Settings> parse_settings(std::string_view url) {
     return not_understood();
   }
   if (socket) {
-    const auto decoded = unescape(path);
+    const auto decoded = percent_decoded(path);
     if (!authority.empty() || !decoded || decoded->size() < 2) return not_understood();
     settings.node = {*decoded, 0};
   } else {
@@ -208,7 +146,7 @@ Result<Settings> parse_settings(std::string_view url) {
       settings.database = *number;
     }
   }
-  if (auto taken = take_options(options, settings); !taken) return taken.error();
+  if (auto taken = take_all(options, settings); !taken) return taken.error();
   settings.location = location_of(settings, socket);
   return settings;
 }

@@ -1,0 +1,108 @@
+#include "store/common/url.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace baton::store {
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+}  // namespace
+
+Error bad_url(std::string message) {
+  return Error{.code = Code::bad_url, .message = std::move(message)};
+}
+
+std::optional<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_digit(text[i + 1]);
+    const int low = hex_digit(text[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out;
+}
+
+std::optional<Millis> parse_span(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || number <= 0 || number > 1'000'000) return std::nullopt;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (unit == "ms") return Millis(number);
+  if (unit == "s") return Millis(number * 1000);
+  if (unit == "m") return Millis(number * 60'000);
+  return std::nullopt;
+}
+
+std::optional<int> parse_number(std::string_view text, int most) {
+  int number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  if (number < 0 || number > most) return std::nullopt;
+  return number;
+}
+
+std::optional<UrlUser> parse_user(std::string_view text) {
+  const auto colon = text.find(':');
+  auto name = percent_decoded(text.substr(0, colon));
+  auto password = percent_decoded(colon == std::string_view::npos ? std::string_view{}
+                                                                  : text.substr(colon + 1));
+  if (!name || !password) return std::nullopt;
+  return UrlUser{std::move(*name), std::move(*password)};
+}
+
+UrlParts split_url(std::string_view url) {
+  const std::string_view rest = url.substr(url.find("://") + 3);
+  const auto question = rest.find('?');
+  if (question == std::string_view::npos) return {rest, {}};
+  return {rest.substr(0, question), rest.substr(question + 1)};
+}
+
+Result<void> take_options(std::string_view options, const TakeOption& take) {
+  while (!options.empty()) {
+    const std::string_view option = options.substr(0, options.find('&'));
+    options.remove_prefix(std::min(option.size() + 1, options.size()));
+    if (option.empty()) continue;
+    const auto equals = option.find('=');
+    // Both are parts of the option, also if the value is empty.
+    const std::string_view value = option.substr(std::min(equals, option.size() - 1) + 1);
+    if (auto taken = take(option.substr(0, equals), value); !taken) return taken;
+  }
+  return {};
+}
+
+Result<std::string> without_own_options(std::string_view url, const IsOurs& is_ours) {
+  const auto question = std::min(url.find('?'), url.size());
+  std::string rest(url.substr(0, question));
+  char separator = '?';
+  auto taken = take_options(
+      url.substr(std::min(question + 1, url.size())),
+      [&](std::string_view name, std::string_view value) -> Result<void> {
+        const auto ours = is_ours(name, value);
+        if (!ours) return ours.error();
+        if (*ours) return {};
+        // As it was written: with its '=' if it has one.
+        const auto end = std::max(name.data() + name.size(), value.data() + value.size());
+        rest += separator;
+        rest += std::string_view(name.data(), static_cast<std::size_t>(end - name.data()));
+        separator = '&';
+        return {};
+      });
+  if (!taken) return taken.error();
+  return rest;
+}
+
+}  // namespace baton::store

@@ -1,0 +1,50 @@
+#pragma once
+
+// What the URLs of several stores have in common.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "baton/clock.h"
+#include "baton/result.h"
+
+namespace baton::store {
+
+[[nodiscard]] BATON_EXPORT Error bad_url(std::string message);
+
+// Text with %41 for A; nothing if a % is not followed by two hexadecimal digits.
+[[nodiscard]] BATON_EXPORT std::optional<std::string> percent_decoded(std::string_view text);
+
+// 500ms, 5s, 1m. Nothing unless it is more than nothing.
+[[nodiscard]] BATON_EXPORT std::optional<Millis> parse_span(std::string_view text);
+
+// A whole number from 0 to `most`.
+[[nodiscard]] BATON_EXPORT std::optional<int> parse_number(std::string_view text, int most);
+
+struct UrlUser {
+  std::string name;
+  std::string password;
+};
+// name[:password], decoded.
+[[nodiscard]] BATON_EXPORT std::optional<UrlUser> parse_user(std::string_view text);
+
+// Splits a URL at its scheme and its first '?'.
+struct UrlParts {
+  std::string_view place;    // between the two
+  std::string_view options;  // behind the '?'
+};
+[[nodiscard]] BATON_EXPORT UrlParts split_url(std::string_view url);
+
+// Gives every name=value of name=value&… to `take`, as they are written, until it fails.
+using TakeOption = std::function<Result<void>(std::string_view name, std::string_view value)>;
+[[nodiscard]] BATON_EXPORT Result<void> take_options(std::string_view options,
+                                                     const TakeOption& take);
+
+// The URL without those options that `is_ours` takes.
+using IsOurs = std::function<Result<bool>(std::string_view name, std::string_view value)>;
+[[nodiscard]] BATON_EXPORT Result<std::string> without_own_options(std::string_view url,
+                                                                   const IsOurs& is_ours);
+
+}  // namespace baton::store
