@@ -1,45 +1,34 @@
-#include <csignal>
+#include <fstream>
 
-#include "integration/cli_support.h"
+#include "integration/cli_any_store.h"
 #include "support/kube_server.h"
+#include "support/postgres_server.h"  // free_port
 
 namespace baton::test {
 namespace {
 
-class CliKubernetes : public CliTest {
- protected:
-  static void SetUpTestSuite() { server_ = std::make_unique<KubeServer>(); }
-  static void TearDownTestSuite() { server_.reset(); }
-
-  void SetUp() override { env_["BATON_STORE"] = server_->store_url("admin", space_); }
-
-  static inline std::unique_ptr<KubeServer> server_;
-  std::string space_ = server_->create_namespace();
+struct KubernetesPlace {
+  KubeServer server;
+  std::string space;
+  std::string fresh() {
+    space = server.create_namespace();
+    return server.store_url("admin", space);
+  }
+  // The same cluster at a port where nobody listens.
+  std::string absent() {
+    std::ifstream file(server.kubeconfig("admin", space));
+    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    const std::string address = server.address();
+    text.replace(text.find(address), address.size(),
+                 "https://127.0.0.1:" + std::to_string(free_port()));
+    std::ofstream(dir / "config") << text;
+    return "k8s://" + space + "?kubeconfig=" + (dir / "config").string();
+  }
+  TempDir dir{"absent"};
 };
+INSTANTIATE_TYPED_TEST_SUITE_P(Kubernetes, CliAnyStore, KubernetesPlace);
 
-TEST_F(CliKubernetes, run_excludes_and_loses_as_on_any_store) {
-  auto process = hold("job", "echo ready; while :; do sleep 0.05; done");
-  EXPECT_EQ(baton({"run", "job", "--", "true"}).status.code, 75);
-  EXPECT_EQ(baton({"run", "other", "--", "sh", "-c", "exit 7"}).status.code, 7);
-  EXPECT_NE(baton({"lock", "find"}).out.find("job"), std::string::npos);
-  EXPECT_EQ(baton({"lock", "break", "job", "--reason", "r"}).status.code, 0);
-  ends(*process, 76);
-  EXPECT_EQ(baton({"run", "job", "--", "true"}).status.code, 0);
-  EXPECT_EQ(baton({"lock", "find"}).out, "no locks match\n");
-}
-
-TEST_F(CliKubernetes, a_waiter_runs_when_the_first_is_done) {
-  auto first = hold("job", "echo ready; read -r _");
-  auto second = start({"run", "job", "--wait", "60s", "--", "true"});
-  EXPECT_TRUE(poll_until(
-      [&] {
-        return baton({"lock", "find", "--json"}).out.find("\"waiting\":1") != std::string::npos;
-      },
-      patience, std::chrono::milliseconds(100)));
-  first->write("go\n");
-  ends(*first, 0);
-  ends(*second, 0);
-}
+using CliKubernetes = CliAnyStore<KubernetesPlace>;
 
 // As a CronJob's pod: it looks once and goes, so it never sees a record for as long as its TTL.
 TEST_F(CliKubernetes, a_try_gets_the_lock_of_a_holder_that_was_killed_once_it_has_expired) {
@@ -54,24 +43,14 @@ TEST_F(CliKubernetes, a_try_gets_the_lock_of_a_holder_that_was_killed_once_it_ha
       std::chrono::seconds(60), std::chrono::milliseconds(300)));
 }
 
-TEST_F(CliKubernetes, the_status_tells_where_it_is) {
+TEST_F(CliKubernetes, the_status_tells_the_namespace) {
   const auto status = baton({"store", "status"});
   EXPECT_EQ(status.status.code, 0) << status.err;
-  EXPECT_NE(status.out.find("k8s://" + space_), std::string::npos) << status.out;
-  EXPECT_EQ(baton({"store", "migrate"}).status.code, 0);
-}
-
-TEST_F(CliKubernetes, a_policy_is_applied) {
-  auto apply = start({"policy", "apply", "-"});
-  apply->write("subjects: {job: {scope: predicate}}\n");
-  apply->close_stdin();
-  ends(*apply, 0);
-  EXPECT_NE(baton({"policy", "show"}).out.find("scope: predicate"), std::string::npos);
-  EXPECT_EQ(baton({"run", "job", "--", "true"}).status.code, 0);
+  EXPECT_NE(status.out.find("k8s://" + place().space), std::string::npos) << status.out;
 }
 
 TEST_F(CliKubernetes, who_has_no_rights_is_told_which) {
-  env_["BATON_STORE"] = server_->store_url("nobody", space_);
+  env_["BATON_STORE"] = place().server.store_url("nobody", place().space);
   refuses({"lock", "find"}, 1, "unauthorized", "'get'");
 }
 

@@ -1,13 +1,23 @@
 #include <csignal>
 #include <fstream>
 
-#include "integration/cli_support.h"
+#include "integration/cli_any_store.h"
 #include "support/http_client.h"
 
 namespace baton::test {
 namespace {
 
 using namespace std::chrono_literals;
+
+struct SqlitePlace {
+  TempDir dir{"cli-any"};
+  int files = 0;
+  std::string fresh() {
+    return "sqlite:" + (dir / ("locks-" + std::to_string(++files) + ".db")).string();
+  }
+  static std::string absent() { return {}; }
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, CliAnyStore, SqlitePlace);
 
 class CliRun : public CliTest {};
 

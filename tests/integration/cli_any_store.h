@@ -1,0 +1,107 @@
+#pragma once
+
+// What `baton` does on every store: the same, with the same exit codes. A test program names its
+// store:
+//
+//   struct MyPlace {
+//     std::string fresh();   // the URL of a store that nobody has used yet
+//     std::string absent();  // of a server that does not answer; empty if there is no server
+//   };
+//   INSTANTIATE_TYPED_TEST_SUITE_P(MyStore, CliAnyStore, MyPlace);
+
+#include <csignal>
+
+#include "integration/cli_support.h"
+
+namespace baton::test {
+
+template <typename Place>
+class CliAnyStore : public CliTest {
+ protected:
+  void SetUp() override {
+    env_["BATON_STORE"] = place().fresh();
+    ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
+  }
+
+  // One for all tests of the program: a server takes seconds to start.
+  static Place& place() {
+    static Place place;
+    return place;
+  }
+
+  void await_waiter() {
+    EXPECT_TRUE(poll_until(
+        [&] {
+          return baton({"lock", "show", "job", "--json"}).out.find("\"waiting\":1") !=
+                 std::string::npos;
+        },
+        patience, std::chrono::milliseconds(50)));
+  }
+};
+
+TYPED_TEST_SUITE_P(CliAnyStore);
+
+TYPED_TEST_P(CliAnyStore, run_excludes_and_loses) {
+  EXPECT_EQ(this->baton({"run", "job", "--", "sh", "-c", "exit 7"}).status.code, 7);
+  auto process = this->hold("job", "echo ready; while :; do sleep 0.05; done");
+  EXPECT_EQ(this->baton({"run", "job", "--", "true"}).status.code, 75);
+  const auto found = this->baton({"lock", "find"});
+  EXPECT_NE(found.out.find("job"), std::string::npos) << found.out;
+  EXPECT_NE(found.out.find(std::to_string(process->pid())), std::string::npos) << found.out;
+  EXPECT_EQ(this->baton({"lock", "break", "job", "--reason", "r"}).status.code, 0);
+  this->ends(*process, 76);
+  EXPECT_EQ(this->baton({"run", "job", "--", "true"}).status.code, 0);
+  EXPECT_EQ(this->baton({"lock", "find"}).out, "no locks match\n");
+}
+
+TYPED_TEST_P(CliAnyStore, a_waiter_runs_when_the_first_is_done) {
+  auto first = this->hold("job", "echo ready; read -r _");
+  auto second = this->start({"run", "job", "--wait", "60s", "--", "echo", "mine"});
+  this->await_waiter();
+  first->write("go\n");
+  this->ends(*first, 0);
+  this->ends(*second, 0);
+  EXPECT_EQ(second->out(), "mine\n");
+}
+
+TYPED_TEST_P(CliAnyStore, a_waiter_runs_when_the_first_is_killed) {
+  auto first = this->hold("job", "echo ready; exec sleep 600", {"--ttl", "2s"});
+  auto second = this->start({"run", "job", "--wait", "60s", "--", "echo", "mine"});
+  this->await_waiter();
+  first->kill(SIGKILL);
+  this->ends(*second, 0);
+  EXPECT_EQ(second->out(), "mine\n");
+}
+
+TYPED_TEST_P(CliAnyStore, a_policy_is_applied) {
+  auto apply = this->start({"policy", "apply", "-"});
+  apply->write("subjects: {job: {scope: predicate}}\n");
+  apply->close_stdin();
+  this->ends(*apply, 0);
+  EXPECT_NE(this->baton({"policy", "show"}).out.find("scope: predicate"), std::string::npos);
+  EXPECT_EQ(this->baton({"run", "job", "--", "true"}).status.code, 0);
+}
+
+TYPED_TEST_P(CliAnyStore, the_status_tells_where_it_is_and_migrating_again_does_nothing) {
+  const auto status = this->baton({"store", "status"});
+  EXPECT_EQ(status.status.code, 0) << status.err;
+  const std::string url = this->env_["BATON_STORE"];
+  EXPECT_NE(status.out.find(url.substr(0, url.find(':') + 1)), std::string::npos) << status.out;
+  EXPECT_NE(this->baton({"store", "migrate"}).out.find("already"), std::string::npos);
+}
+
+TYPED_TEST_P(CliAnyStore, a_server_that_is_not_there_is_unavailable) {
+  const std::string url = this->place().absent();
+  if (url.empty()) return;
+  this->env_["BATON_STORE"] = url;
+  this->refuses({"lock", "find"}, 1, "unavailable", "127.0.0.1");
+  this->refuses({"store", "status"}, 1, "unavailable", "127.0.0.1");
+}
+
+REGISTER_TYPED_TEST_SUITE_P(CliAnyStore, run_excludes_and_loses,
+                            a_waiter_runs_when_the_first_is_done,
+                            a_waiter_runs_when_the_first_is_killed, a_policy_is_applied,
+                            the_status_tells_where_it_is_and_migrating_again_does_nothing,
+                            a_server_that_is_not_there_is_unavailable);
+
+}  // namespace baton::test
