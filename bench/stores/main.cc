@@ -37,6 +37,24 @@ const std::vector<Row>& all_rows() {
       {"kubernetes-acquire", kubernetes_acquire},
       {"kubernetes-handover", kubernetes_handover},
 #endif
+#ifdef BATON_HAS_STORE_SQLITE
+      {"failover-sqlite", failover_sqlite},
+#endif
+#ifdef BATON_HAS_STORE_POSTGRES
+      {"failover-postgres", failover_postgres},
+#endif
+#ifdef BATON_HAS_STORE_POSTGRES_ADVISORY
+      {"failover-postgres-advisory", failover_postgres_advisory},
+#endif
+#ifdef BATON_HAS_STORE_REDIS
+      {"failover-redis", failover_redis},
+#endif
+#ifdef BATON_HAS_STORE_ETCD
+      {"failover-etcd", failover_etcd},
+#endif
+#ifdef BATON_HAS_STORE_KUBERNETES
+      {"failover-kubernetes", failover_kubernetes},
+#endif
   };
   return rows;
 }
