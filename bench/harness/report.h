@@ -27,8 +27,10 @@ struct Figure {
   }
 };
 
+using Setting = std::vector<std::pair<std::string, std::string>>;
+
 struct Report {
-  std::vector<std::pair<std::string, std::string>> setting;  // where it was measured
+  Setting setting;  // where it was measured
   std::vector<Figure> figures;
 
   [[nodiscard]] bool all_met() const;

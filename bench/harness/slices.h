@@ -7,6 +7,11 @@
 
 namespace baton::bench {
 
+struct SliceOptions {
+  int slices = 7;
+  std::chrono::milliseconds slice{1000};
+};
+
 // One unit of work, done again and again by one thread.
 using Step = std::function<void()>;
 

@@ -1,27 +1,22 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 
 #include "baton/locks.h"
+#include "harness/slices.h"
 #include "support/postgres_server.h"
 #include "support/temp_dir.h"
 
 namespace baton::bench {
 
-struct LabOptions {
-  int slices = 7;
-  std::chrono::milliseconds slice{1000};
-};
-
 // Where rows are measured: a PostgreSQL server of this run's own, started when first needed, and a
 // directory for files.
 class Lab {
  public:
-  explicit Lab(LabOptions options) : options_(options) {}
+  explicit Lab(SliceOptions options) : options_(options) {}
 
-  [[nodiscard]] const LabOptions& options() const { return options_; }
+  [[nodiscard]] const SliceOptions& options() const { return options_; }
   [[nodiscard]] const test::TempDir& directory() const { return directory_; }
   test::PostgresServer& server();
 
@@ -30,7 +25,7 @@ class Lab {
   std::string admin_url() { return server().socket_url(); }
 
  private:
-  const LabOptions options_;
+  const SliceOptions options_;
   test::TempDir directory_{"bench"};
   std::unique_ptr<test::PostgresServer> server_;
 };

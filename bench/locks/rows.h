@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -8,11 +7,6 @@
 #include "locks/lab.h"
 
 namespace baton::bench {
-
-struct Row {
-  std::string name;
-  std::function<std::vector<Figure>(Lab&)> measure;
-};
 
 std::vector<Figure> postgres_one_caller(Lab& lab);
 std::vector<Figure> postgres_many_callers(Lab& lab);
