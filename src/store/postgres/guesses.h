@@ -4,7 +4,7 @@
 #include <atomic>
 #include <string_view>
 
-#include "baton/clock.h"
+#include "store/common/contended.h"
 
 namespace baton::store::postgres {
 
@@ -12,9 +12,6 @@ namespace baton::store::postgres {
 // way would be a detour, and which have a row, so that an update will do. A wrong guess costs a
 // round trip and nothing else. Thread-safe.
 class Guesses {
-  static std::int64_t now() {
-    return std::chrono::floor<Millis>(BootClock::now().time_since_epoch()).count();
-  }
   static std::size_t hash(std::string_view key) { return std::hash<std::string_view>()(key); }
   template <typename Slots>
   static auto& at(Slots& slots, std::string_view key) {
@@ -22,12 +19,8 @@ class Guesses {
   }
 
  public:
-  void contended(std::string_view key) {
-    at(contended_, key).store(now(), std::memory_order_relaxed);
-  }
-  [[nodiscard]] bool is_contended(std::string_view key) const {
-    return now() - at(contended_, key).load(std::memory_order_relaxed) < 1000;
-  }
+  void contended(std::string_view key) { contended_.add(key); }
+  [[nodiscard]] bool is_contended(std::string_view key) const { return contended_.has(key); }
 
   void has_row(std::string_view key) {
     auto& slot = at(rows_, key);
@@ -40,7 +33,7 @@ class Guesses {
   }
 
  private:
-  std::array<std::atomic<std::int64_t>, 1024> contended_{};
+  Contended contended_;
   std::array<std::atomic<std::size_t>, 8192> rows_{};
 };
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "baton/store.h"
+#include "store/common/contended.h"
 #include "store/redis/codec.h"
-#include "store/redis/contended.h"
 #include "store/redis/pool.h"
 #include "store/redis/script.h"
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "baton/clock.h"
+
+namespace baton::store {
+
+// Which names were not free lately: for those the shortest way is a detour. A guess by hash that
+// forgets after a second. Thread-safe.
+class Contended {
+ public:
+  void add(std::string_view key) { seen_[slot(key)].store(now(), std::memory_order_relaxed); }
+  [[nodiscard]] bool has(std::string_view key) const {
+    return now() - seen_[slot(key)].load(std::memory_order_relaxed) < 1000;
+  }
+
+ private:
+  static constexpr std::size_t kSlots = 1024;
+
+  static std::int64_t now() {
+    return std::chrono::floor<Millis>(BootClock::now().time_since_epoch()).count();
+  }
+  static std::size_t slot(std::string_view key) {
+    return std::hash<std::string_view>()(key) % kSlots;
+  }
+
+  std::array<std::atomic<std::int64_t>, kSlots> seen_{};
+};
+
+}  // namespace baton::store
