@@ -10,6 +10,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,7 @@ class Fault : public ::testing::Test {
   std::unique_ptr<KubeServer> kube;
   std::string url;
   int started = 0;
+  std::vector<std::unique_ptr<Process>> load;
 
   void SetUp() override {
     std::filesystem::create_directory(dir / "histories");
@@ -89,6 +91,34 @@ class Fault : public ::testing::Test {
         .argv = {BATON_CONTENDER, "contend", url, "prize", (dir / "histories" / owner).string(),
                  (dir / "data.db").string(), std::to_string(ttl.count()),
                  std::to_string(hold.count()), std::to_string(rounds), owner}});
+  }
+
+  // Processes that take turns with the lock until they are killed.
+  void start_load(Millis ttl = 2s) {
+    for (int i = 0; i < 4; ++i) load.push_back(contender(ttl, 10ms, 0));
+    ASSERT_TRUE(goes_on()) << "nobody began";
+  }
+  bool goes_on() {
+    const auto before = count(&Verdict::writes);
+    return poll_until([&] { return count(&Verdict::writes) > before + 10; }, 90s, 50ms);
+  }
+  void finish_load() {
+    for (auto& process : load) {
+      EXPECT_TRUE(process->running()) << process->err();
+      process->kill(SIGKILL);
+    }
+    load.clear();
+    verdict();
+  }
+
+  // Strikes that often under load; after each the work goes on.
+  void survive(Millis ttl, int times, const std::function<void(int round)>& strike) {
+    ASSERT_NO_FATAL_FAILURE(start_load(ttl));
+    for (int round = 0; round < times; ++round) {
+      strike(round);
+      ASSERT_TRUE(goes_on()) << "nobody went on after round " << round;
+    }
+    finish_load();
   }
 
   std::size_t count(std::size_t Verdict::*what) const {

@@ -7,43 +7,19 @@ namespace {
 
 // The file is flushed before anybody is told of a grant, so nothing that was granted is forgotten.
 TEST_F(Fault, a_server_that_crashes_under_load_breaks_no_promise) {
-  std::vector<std::unique_ptr<Process>> processes;
-  for (int i = 0; i < 4; ++i) processes.push_back(contender(2s, 10ms, 0));
-  const auto writes = [&] { return count(&Verdict::writes); };
-  for (int round = 0; round < 4; ++round) {
-    const auto before = writes();
-    ASSERT_TRUE(poll_until([&] { return writes() > before + 10; }, 90s, 50ms)) << "nobody went on";
+  survive(2s, 4, [&](int round) {
     round % 2 == 0 ? redis->crash() : redis->stop();
     redis->start();
-  }
-  const auto before = writes();
-  EXPECT_TRUE(poll_until([&] { return writes() > before + 10; }, 90s, 50ms))
-      << "nobody went on after the last crash";
-  for (auto& process : processes) {
-    EXPECT_TRUE(process->running()) << process->err();
-    process->kill(SIGKILL);
-  }
-  processes.clear();
-  verdict();
+  });
 }
 
 TEST_F(Fault, a_server_that_is_paused_under_load_breaks_no_promise) {
-  std::vector<std::unique_ptr<Process>> processes;
-  for (int i = 0; i < 4; ++i) processes.push_back(contender(1s, 10ms, 0));
-  const auto writes = [&] { return count(&Verdict::writes); };
-  for (int round = 0; round < 3; ++round) {
-    const auto before = writes();
-    ASSERT_TRUE(poll_until([&] { return writes() > before + 10; }, 90s, 50ms)) << "nobody went on";
+  survive(1s, 3, [&](int round) {
     // Longer than a lease lasts, and longer than a request may wait.
     ::kill(redis->pid(), SIGSTOP);
     std::this_thread::sleep_for(round == 2 ? 6s : 1500ms);
     ::kill(redis->pid(), SIGCONT);
-  }
-  const auto before = writes();
-  EXPECT_TRUE(poll_until([&] { return writes() > before + 10; }, 90s, 50ms)) << "nobody went on";
-  for (auto& process : processes) process->kill(SIGKILL);
-  processes.clear();
-  verdict();
+  });
 }
 
 // An asynchronous failover forgets what the replica had not heard of: here everything since it was

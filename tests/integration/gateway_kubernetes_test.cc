@@ -109,21 +109,13 @@ class GatewayKubernetes : public ::testing::Test {
     EXPECT_EQ(made.size(), 1U) << made;
   }
 
-  // Rights are in force a moment after they are given.
   [[nodiscard]] bool may(const std::string& user, const std::string& verb,
                          const std::string& resource, const std::string& part = {}) const {
-    const json review = {{"apiVersion", "authorization.k8s.io/v1"},
-                         {"kind", "SelfSubjectAccessReview"},
-                         {"spec",
-                          {{"resourceAttributes",
-                            {{"namespace", space},
-                             {"verb", verb},
-                             {"group", "remediation.baton.dev"},
-                             {"resource", resource},
-                             {"subresource", part}}}}}};
-    const auto answer = server->call(
-        "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review.dump(), user);
-    return json::parse(answer.body).value("/status/allowed"_json_pointer, false);
+    return server->may(user, space,
+                       {.verb = verb,
+                        .group = "remediation.baton.dev",
+                        .resource = resource,
+                        .subresource = part});
   }
 
   // The roles of deploy/kubernetes for that user in the namespace of this test.

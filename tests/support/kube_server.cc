@@ -282,6 +282,21 @@ void KubeServer::allow(const std::string& user, const std::string& space,
   if (!bound.ok() && bound.status != 409) throw std::runtime_error("rolebinding: " + bound.body);
 }
 
+bool KubeServer::may(const std::string& user, const std::string& space, const Right& right) const {
+  const json review = {{"apiVersion", "authorization.k8s.io/v1"},
+                       {"kind", "SelfSubjectAccessReview"},
+                       {"spec",
+                        {{"resourceAttributes",
+                          {{"namespace", space},
+                           {"verb", right.verb},
+                           {"group", right.group},
+                           {"resource", right.resource},
+                           {"subresource", right.subresource}}}}}};
+  const auto answer =
+      call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", review.dump(), user);
+  return json::parse(answer.body).value("/status/allowed"_json_pointer, false);
+}
+
 fs::path KubeServer::kubeconfig(const std::string& user, const std::string& space) const {
   const fs::path path = dir_ / ("kubeconfig-" + user + "-" + space);
   // JSON is YAML.

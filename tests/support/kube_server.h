@@ -56,6 +56,16 @@ class KubeServer {
   void allow(const std::string& user, const std::string& space,
              const std::vector<std::string>& verbs) const;  // on Leases; replaces what was allowed
 
+  // Whether that user has this right: rights are in force a moment after they are given.
+  struct Right {
+    std::string verb;
+    std::string group = "coordination.k8s.io";
+    std::string resource = "leases";
+    std::string subresource = {};
+  };
+  [[nodiscard]] bool may(const std::string& user, const std::string& space,
+                         const Right& right) const;
+
   // A kubeconfig with that user's token and the server's CA.
   [[nodiscard]] std::filesystem::path kubeconfig(const std::string& user,
                                                  const std::string& space) const;
