@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "harness/machine.h"
+#include "harness/rates.h"
 #include "harness/slices.h"
 #include "harness/statistics.h"
 #include "locks/callers.h"
@@ -17,51 +17,17 @@ namespace {
 constexpr int kNamesOfOne = 1000;
 constexpr int kNamesOfMany = 16;
 
-Figure compared(const Pairs& pairs, std::string row, std::string what, double target) {
-  const auto all = ratios(pairs.ours, pairs.floor);
-  return {.row = std::move(row),
-          .what = std::move(what),
-          .unit = "pairs/s",
-          .ours = median(pairs.ours),
-          .floor = median(pairs.floor),
-          .score = median(all),
-          .bound = Bound::at_least,
-          .target = target,
-          .details = {{"lowest_ratio", percentile(all, 0)}, {"highest_ratio", percentile(all, 1)}}};
-}
-
-Pairs compare(Lab& lab, const std::vector<Step>& ours, const std::vector<Step>& floor) {
-  const auto rate = [&](const std::vector<Step>& steps) {
-    return [&] { return run_slice(steps, lab.options().slice).per_second(); };
-  };
-  return take_turns(lab.options().slices, rate(ours), rate(floor));
-}
-
 std::string processes(Session& admin, const std::string& which) {
   return admin.ask("SELECT string_agg(pid::text, ',') FROM pg_stat_activity WHERE " + which);
 }
 
-// Microseconds of processor time that a pair takes, in this process and in those of the server.
-// Other work on the machine changes it far less than it changes the pairs a second.
 Figure processor_time(Lab& lab, const std::vector<Step>& ours, const std::vector<Step>& floor) {
   Session admin(lab.admin_url());
   const std::string database = "datname = 'many_callers' AND application_name ";
-  const auto cost = [&](const std::vector<Step>& steps, const std::string& servers) {
-    const double before = cpu_seconds_of(servers);
-    const Slice slice = run_slice(steps, lab.options().slice);
-    return (slice.cpu + cpu_seconds_of(servers) - before) / static_cast<double>(slice.steps) * 1e6;
-  };
-  const std::string our_servers = processes(admin, database + "= 'baton'");
-  const std::string floor_servers = processes(admin, database + "<> 'baton'");
-  const Pairs pairs = take_turns(
-      std::min(3, lab.options().slices), [&] { return cost(ours, our_servers); },
-      [&] { return cost(floor, floor_servers); });
-  return {.row = "postgres-64",
-          .what = "PostgreSQL, 64 callers: processor time, client and server",
-          .unit = "us/pair",
-          .ours = median(pairs.ours),
-          .floor = median(pairs.floor),
-          .score = median(ratios(pairs.ours, pairs.floor))};
+  return compare_processor_time(lab.options(), "postgres-64",
+                                "PostgreSQL, 64 callers: processor time, client and server",
+                                {ours, processes(admin, database + "= 'baton'")},
+                                {floor, processes(admin, database + "<> 'baton'")});
 }
 
 }  // namespace
@@ -71,8 +37,8 @@ std::vector<Figure> postgres_one_caller(Lab& lab) {
   create_postgres_floor(url);
   const auto ours = callers(open_or_throw(url), 1, kNamesOfOne);
   const auto floor = postgres_floor(url, 1, kNamesOfOne);
-  return {compared(compare(lab, ours, floor), "postgres-1",
-                   "PostgreSQL, 1 caller, against 1 raw session", 0.85)};
+  return {compare_rates(lab.options(), "postgres-1", "PostgreSQL, 1 caller, against 1 raw session",
+                        0.85, ours, floor)};
 }
 
 std::vector<Figure> postgres_many_callers(Lab& lab) {
@@ -80,8 +46,8 @@ std::vector<Figure> postgres_many_callers(Lab& lab) {
   create_postgres_floor(url);
   const auto ours = callers(open_or_throw(url), 64, kNamesOfMany);
   const auto floor = postgres_floor(url, 16, kNamesOfMany);
-  Figure rate = compared(compare(lab, ours, floor), "postgres-64",
-                         "PostgreSQL, 64 callers, against 16 raw sessions", 4);
+  Figure rate = compare_rates(lab.options(), "postgres-64",
+                              "PostgreSQL, 64 callers, against 16 raw sessions", 4, ours, floor);
   Figure connections{.row = "postgres-64",
                      .what = "PostgreSQL, 64 callers: connections",
                      .unit = "",
@@ -100,16 +66,16 @@ std::vector<Figure> sqlite_one_caller(Lab& lab) {
   const auto locks = open_or_throw("sqlite:" + (lab.directory() / "one.db").string());
   const std::vector<Step> floor{
       sqlite_floor((lab.directory() / "one_floor.db").string(), kNamesOfOne)};
-  return {compared(compare(lab, callers(locks, 1, kNamesOfOne), floor), "sqlite-1",
-                   "SQLite, 1 caller, against a raw loop", 0.7)};
+  return {compare_rates(lab.options(), "sqlite-1", "SQLite, 1 caller, against a raw loop", 0.7,
+                        callers(locks, 1, kNamesOfOne), floor)};
 }
 
 std::vector<Figure> sqlite_many_callers(Lab& lab) {
   const auto locks = open_or_throw("sqlite:" + (lab.directory() / "many.db").string());
   const std::vector<Step> floor{
       sqlite_floor((lab.directory() / "many_floor.db").string(), kNamesOfOne)};
-  return {compared(compare(lab, callers(locks, 16, kNamesOfMany), floor), "sqlite-16",
-                   "SQLite, 16 callers, against a raw loop", 3)};
+  return {compare_rates(lab.options(), "sqlite-16", "SQLite, 16 callers, against a raw loop", 3,
+                        callers(locks, 16, kNamesOfMany), floor)};
 }
 
 // With two callers, part of the time goes into their waiting for each other: for information.
