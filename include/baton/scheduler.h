@@ -1,0 +1,204 @@
+#pragma once
+
+// Jobs that run on a schedule, on every replica, and on one of them each time.
+//
+//   baton::Scheduler jobs(locks);
+//   jobs.every(30s, "order-observer-poll", {.lock_ttl = 60s}, [&](baton::Run& run) {
+//     poll_orders(run);
+//   });
+//   auto started = jobs.start();
+//
+// A job is the lock lock:X:job:running:{name}; its fires are numbered, and the note of that lock
+// says how far they are: ordinal 2n is "fire n started", 2n+1 "fire n done". A replica starts a
+// fire only if the note still says what it has seen, in the same request that takes the lock. So
+// there are never two live leases for one fire, and a replica whose timer comes late is answered
+// `superseded`. docs/scheduler.md says what happens in which fault.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "baton/lease.h"
+#include "baton/locks.h"
+#include "baton/node.h"
+#include "baton/schedule.h"
+
+namespace baton {
+
+// What becomes of a fire whose node died or lost the lease in the middle of it.
+enum class OnCrash : std::uint8_t {
+  rerun,  // it runs again, under a higher token, until it is done
+  skip,   // it is over: a fire starts at most once
+};
+
+// What becomes of fire times that passed while no node could run them.
+enum class Misfire : std::uint8_t {
+  run_once,  // the last of them runs, late; those before it do not
+  skip,      // none of them runs; the next one does, on time
+};
+
+struct JobOptions {
+  Millis lock_ttl{60'000};  // renewed while the handler runs; also how soon a crash is noticed
+  Millis try_for{1'000};    // how long a node goes on trying for a lock that is taken meanwhile
+  Millis at_least_for{0};   // the lock stays taken so long even if the handler is quicker
+  Millis jitter{0};         // each fire is late by up to so much; all replicas agree by how much
+  Misfire misfire = Misfire::run_once;
+  OnCrash on_crash = OnCrash::rerun;
+  bool enabled = true;             // on this node
+  std::vector<std::string> nodes;  // canary: only on nodes of these ids; empty: on all
+  Millis backoff{0};               // after a failure wait at least so long, doubled each time,
+  Millis backoff_most{600'000};    // up to this
+  Millis report_after{0};          // a handler that runs longer is reported; 0: lock_ttl
+  std::string group;               // whose cycles it counts in (on_cycle); empty: "jobs"
+};
+
+// One fire, as listeners see it.
+struct Fire {
+  std::string job;
+  std::string group;
+  std::int64_t number = 0;
+  WallTime due{};
+  int attempt = 1;      // more after a crash
+  bool manual = false;  // asked for by run now
+  std::string node;     // this one
+  Token token = 0;
+};
+
+enum class FireResult : std::uint8_t {
+  ok,
+  failed,  // the handler threw; the fire is done all the same
+  lost,    // the lease was lost meanwhile: another node runs the fire again (OnCrash::rerun)
+};
+[[nodiscard]] BATON_EXPORT std::string_view to_string(FireResult result);
+
+enum class SkipReason : std::uint8_t {
+  other_node,   // another node runs it or has run it
+  busy,         // the lock is taken by something else
+  skipped,      // asked for by skip next
+  unavailable,  // the store could not be asked; the fire stays due
+};
+[[nodiscard]] BATON_EXPORT std::string_view to_string(SkipReason reason);
+
+// A stretch of time in which this node had fires of a group to settle.
+struct Cycle {
+  std::string group;
+  std::chrono::nanoseconds duration{0};
+  std::size_t locked = 0;   // fires that this node ran
+  std::size_t skipped = 0;  // fires that it left to others
+};
+
+enum class LogLevel : std::uint8_t { debug, info, warning, error };
+[[nodiscard]] BATON_EXPORT std::string_view to_string(LogLevel level);
+
+// For metrics and logs. Called from threads of the scheduler, several at a time: be quick, do not
+// throw. Every function does nothing unless it is overridden.
+class BATON_EXPORT SchedulerListener {
+ public:
+  virtual ~SchedulerListener() = default;
+
+  // `asked` is how long the request for the lock took; `late`, how long after it was due it began.
+  virtual void on_acquired(const Fire& /*fire*/, std::chrono::nanoseconds /*asked*/,
+                           Millis /*late*/) {}
+  virtual void on_skipped(const Fire& /*fire*/, SkipReason /*reason*/) {}
+  virtual void on_finished(const Fire& /*fire*/, FireResult /*result*/,
+                           std::chrono::nanoseconds /*duration*/, const std::string& /*detail*/) {}
+  virtual void on_stuck(const Fire& /*fire*/, Millis /*running_for*/) {}
+  virtual void on_cycle(const Cycle& /*cycle*/) {}
+
+  // The log lines of the scheduler, each in full: "Lock acquired for: order-observer-poll".
+  virtual void on_log(LogLevel /*level*/, const std::string& /*job*/,
+                      const std::string& /*message*/) {}
+};
+
+// What a handler is given. Valid only while the handler runs.
+class BATON_EXPORT Run {
+ public:
+  Run(Fire fire, Lease& lease, std::stop_token stop);
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  [[nodiscard]] const Fire& fire() const { return fire_; }
+  [[nodiscard]] const std::string& job() const { return fire_.job; }
+  [[nodiscard]] std::int64_t number() const { return fire_.number; }
+  [[nodiscard]] WallTime due() const { return fire_.due; }
+  [[nodiscard]] int attempt() const { return fire_.attempt; }
+  [[nodiscard]] const std::string& node() const { return fire_.node; }
+
+  // For baton::fence(tx, run.lease()), first in a transaction that writes.
+  [[nodiscard]] Lease& lease() { return lease_; }
+  [[nodiscard]] Token token() const { return lease_.token(); }
+
+  // Fires before another node can run this job.
+  [[nodiscard]] std::stop_token lost() const { return lease_.lost(); }
+
+  // Fires with lost(), and when the scheduler is being stopped: end early, what is left is the
+  // next fire's.
+  [[nodiscard]] std::stop_token stop() const { return stop_; }
+
+  // A few words on what was done, for `baton job show`. At most 200 bytes are kept.
+  void set_detail(std::string text);
+  [[nodiscard]] const std::string& detail() const { return detail_; }
+
+ private:
+  Fire fire_;
+  Lease& lease_;
+  std::stop_token stop_;
+  std::string detail_;
+};
+
+using Handler = std::function<void(Run&)>;
+
+struct SchedulerOptions {
+  Node* node = nullptr;  // must outlive the scheduler; default: one of its own
+  NodeOptions own_node;  // for that
+  std::string region = std::string(kDefaultRegion);
+  std::size_t workers = 16;    // handlers at a time; a node with none free leaves fires to others
+  Millis stop_within{10'000};  // how long stop() waits for handlers
+  Millis rank_step{25};        // how much later each next node in turn goes for a fire
+  Millis poll_every{1'000};    // how often it looks for commands (pause, run now…) and nodes
+  std::vector<SchedulerListener*> listeners;  // must outlive the scheduler
+  std::function<WallTime()> wall_clock;       // default: the system's
+  Clock* clock = nullptr;                     // the one of the client
+};
+
+// Thread-safe. A handler that throws has failed its fire; the next one runs all the same.
+class BATON_EXPORT Scheduler {
+ public:
+  explicit Scheduler(LockClient locks, SchedulerOptions options = {});
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Add a job; what is wrong with it, start() says.
+  Scheduler& every(Millis period, std::string name, JobOptions options, Handler handler);
+  Scheduler& after_end(Millis delay, std::string name, JobOptions options, Handler handler);
+  Scheduler& cron(std::string_view expression, std::string_view time_zone, std::string name,
+                  JobOptions options, Handler handler);
+
+  // The same for a schedule that is there already, such as one from YAML (job_config.h), and with
+  // the answer at once. Also after start().
+  Result<void> add(std::string name, Schedule schedule, JobOptions options, Handler handler);
+
+  // The first error of every(), after_end() and cron(), or that of joining as a node.
+  Result<void> start();
+
+  // Starts nothing more, asks running handlers to stop and waits for them as long as the options
+  // say. What has not ended then keeps its lock until it does, or until the process ends and the
+  // TTL with it. Idempotent.
+  void stop();
+
+  [[nodiscard]] std::string node_id() const;
+  [[nodiscard]] std::size_t running() const;  // handlers, right now
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace baton
