@@ -5,7 +5,7 @@
 // renewing is gone within its TTL.
 //
 //   auto node = baton::Node::join(locks, {.role = "warehouse"});
-//   for (const auto& other : baton::live_nodes(locks).value()) …
+//   const auto others = baton::live_nodes(locks).value();
 
 #include <chrono>
 #include <cstdint>

@@ -198,6 +198,8 @@ class BATON_EXPORT Scheduler {
 
  private:
   class Impl;
+  Scheduler& add_or_remember(Result<Schedule> schedule, std::string name, JobOptions options,
+                             Handler handler);
   std::shared_ptr<Impl> impl_;
 };
 

@@ -1,0 +1,176 @@
+// How one attempt is made: ask for the lock, run the handler, write how it went with the release.
+
+#include <exception>
+
+#include "node/wall_time.h"
+#include "schedule/scheduler_core.h"
+
+namespace baton {
+
+using schedule::Attempt;
+using schedule::Engine;
+using schedule::JobNote;
+
+namespace {
+
+constexpr Millis kMarkTtl{10'000};  // for a lock that is only taken to write a note
+
+std::string limited(std::string text) {
+  if (text.size() > schedule::kMaxDetailBytes) text.resize(schedule::kMaxDetailBytes);
+  return text;
+}
+
+// What is left of its at-least-for time after a release.
+Millis parked_for(const JobOptions& options, std::chrono::nanoseconds held) {
+  return std::max(options.at_least_for - std::chrono::floor<Millis>(held), Millis(0));
+}
+
+}  // namespace
+
+void Scheduler::Impl::ask(Attempt attempt) {
+  std::shared_ptr<const Job> job;
+  {
+    const std::lock_guard lock(mutex_);
+    job = jobs_.at(attempt.job);
+  }
+  const bool runs = attempt.kind == Attempt::Kind::run;
+  AcquireOptions options{
+      .ttl = runs ? job->spec.options.lock_ttl : kMarkTtl,
+      .at_least_for = runs ? job->spec.options.at_least_for : Millis(0),
+      .metadata = {{"node", attempt.note.node}, {"fire", std::to_string(attempt.note.fire)}},
+      .if_ordinal_below = attempt.if_ordinal_below,
+      .note = schedule::to_note(attempt.note),
+      .stop = stopping_.get_token()};
+  const LockName name = schedule::job_name(attempt.job, options_.region);
+  const Asked asked{std::move(attempt), clock_.now()};
+  locks_.acquire_async({name}, std::move(options),
+                       [self = shared_from_this(), asked](Result<Lease> lease) {
+                         self->answered(asked, std::move(lease));
+                       });
+}
+
+// On a thread of the client: nothing here may block.
+void Scheduler::Impl::answered(const Asked& asked, Result<Lease> lease) {
+  if (!lease) {
+    return tell_engine(
+        [&](Engine& engine) { engine.refused(asked.attempt.job, lease.error(), moment()); });
+  }
+  // A std::function must be copyable, a lease is not.
+  auto held = std::make_shared<Lease>(std::move(*lease));
+  pool_.submit([self = shared_from_this(), asked, held]() mutable {
+    Lease mine = std::move(*held);
+    self->carry_out(asked, std::move(mine));
+  });
+}
+
+void Scheduler::Impl::carry_out(const Asked& asked, Lease lease) {
+  const Attempt& attempt = asked.attempt;
+  const bool runs = attempt.kind == Attempt::Kind::run;
+  if (runs && stopping_.stop_requested()) {
+    // It has not begun: put the note back, so that another node begins it.
+    const Note before = lease.note();
+    (void)lease.release({.note = {.ordinal = before.ordinal, .text = before.text}});
+    return tell_engine([&](Engine& engine) { engine.lost(attempt.job, moment()); });
+  }
+  if (!runs) {
+    (void)lease.release();
+    return tell_engine(
+        [&](Engine& engine) { engine.done(attempt.job, attempt.note, Millis(0), moment()); });
+  }
+  std::shared_ptr<const Job> job;
+  {
+    const std::lock_guard lock(mutex_);
+    job = jobs_.at(attempt.job);
+    ++running_;
+  }
+  run_fire(asked, lease, *job);
+  const std::lock_guard lock(mutex_);
+  --running_;
+}
+
+void Scheduler::Impl::run_fire(const Asked& asked, Lease& lease, const Job& job) {
+  JobNote note = asked.attempt.note;
+  // Others may have tried it since we looked: the note that the grant found knows.
+  if (const auto found = schedule::from_note(lease.note());
+      found && found->ordinal() == note.ordinal()) {
+    note.attempt = found->attempt + 1;
+  }
+  const schedule::Moment now = moment();
+  const Fire fire{.job = job.spec.name,
+                  .group = job.spec.options.group.empty() ? "jobs" : job.spec.options.group,
+                  .number = note.fire,
+                  .due = node::from_millis(note.due),
+                  .attempt = note.attempt,
+                  .manual = note.manual,
+                  .node = note.node,
+                  .token = lease.token()};
+  tell_engine([&](Engine& engine) { engine.began(fire.job, fire, now); });
+  for (SchedulerListener* listener : options_.listeners) {
+    listener->on_acquired(fire, now.now - asked.at,
+                          std::chrono::floor<Millis>(now.wall - fire.due));
+  }
+  log(LogLevel::info, fire.job, "Lock acquired for: " + fire.job);
+  finish(job, std::move(note), fire, lease, call(job, fire, lease));
+}
+
+Scheduler::Impl::Outcome Scheduler::Impl::call(const Job& job, const Fire& fire, Lease& lease) {
+  std::stop_source stop;
+  const auto pass_on = [&stop] { stop.request_stop(); };
+  const std::stop_callback on_loss(lease.lost(), pass_on);
+  const std::stop_callback on_stop(stopping_.get_token(), pass_on);
+  Run run(fire, lease, stop.get_token());
+  Outcome outcome;
+  const Instant began = clock_.now();
+  try {
+    job.handler(run);
+    outcome.detail = run.detail();
+  } catch (const std::exception& problem) {
+    outcome.failed = true;
+    outcome.detail = problem.what();
+  } catch (...) {
+    outcome.failed = true;
+    outcome.detail = "an exception that is no std::exception";
+  }
+  outcome.took = clock_.now() - began;
+  outcome.detail = limited(std::move(outcome.detail));
+  return outcome;
+}
+
+void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lease& lease,
+                             const Outcome& outcome) {
+  const schedule::Moment now = moment();
+  note.last = schedule::PastRun{.fire = note.fire,
+                                .due = note.due,
+                                .started = note.began,
+                                .ended = node::to_millis(now.wall),
+                                .took = std::chrono::floor<Millis>(outcome.took).count(),
+                                .node = note.node,
+                                .result = outcome.failed ? "failed" : "ok",
+                                .detail = outcome.detail};
+  note.started = false;
+  note.failures = outcome.failed ? note.failures + 1 : 0;
+  note.next = node::to_millis(schedule::next_due(job.spec, note));
+  if (outcome.failed) {
+    log(LogLevel::error, fire.job, "Error during polling for: " + fire.job + ": " + outcome.detail);
+  }
+  const auto released = lease.release({.note = schedule::to_note(note)});
+  const bool lost = !released && released.error().code == Code::lost;
+  const FireResult result =
+      lost ? FireResult::lost : (outcome.failed ? FireResult::failed : FireResult::ok);
+  if (!outcome.failed && !lost) log(LogLevel::info, fire.job, "Completed polling for: " + fire.job);
+  if (released) {
+    log(LogLevel::debug, fire.job, "Lock released for: " + fire.job);
+  } else {
+    log(LogLevel::error, fire.job,
+        "Error releasing lock for: " + fire.job + ": " + released.error().message);
+  }
+  for (SchedulerListener* listener : options_.listeners) {
+    listener->on_finished(fire, result, outcome.took, outcome.detail);
+  }
+  tell_engine([&](Engine& engine) {
+    if (!released) return engine.lost(fire.job, moment());
+    engine.done(fire.job, note, parked_for(job.spec.options, outcome.took), moment());
+  });
+}
+
+}  // namespace baton

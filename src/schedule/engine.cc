@@ -1,0 +1,386 @@
+#include "schedule/engine.h"
+
+#include <algorithm>
+
+#include "node/wall_time.h"
+
+namespace baton::schedule {
+namespace {
+
+constexpr Millis kLookGap{5};        // between two looks, at least,
+constexpr int kLookShare = 10;       // and so many times what the last one took,
+constexpr Millis kLookGapMost{500};  // but never more
+constexpr Millis kRefusedPause{50};
+constexpr Millis kForbiddenPause{30'000};
+
+// Nothing that asking again soon would change.
+bool needs_a_person(Code code) {
+  switch (code) {
+    case Code::bad_name:
+    case Code::bad_request:
+    case Code::denied:
+    case Code::unsupported:
+    case Code::bad_store:
+    case Code::unauthorized: return true;
+    default: return false;
+  }
+}
+
+const HolderInfo* holder_of(const LockInfo* info) {
+  return info == nullptr || info->holders.empty() ? nullptr : &info->holders.front();
+}
+
+}  // namespace
+
+bool Engine::add(JobSpec job, const Moment& moment) {
+  const std::string name = job.name;
+  auto [it, added] = jobs_.try_emplace(name, nullptr);
+  if (!added) return false;
+  it->second = std::make_unique<Entry>(std::move(job));
+  wake_at(*it->second, moment.now);
+  return true;
+}
+
+const JobSpec* Engine::find(const std::string& job) const {
+  const auto it = jobs_.find(job);
+  return it == jobs_.end() ? nullptr : &it->second->spec;
+}
+
+void Engine::wake_at(Entry& entry, Instant at) {
+  if (entry.wake != Instant::max()) queue_.erase({entry.wake, &entry});
+  entry.wake = at;
+  if (at != Instant::max()) queue_.emplace(at, &entry);
+}
+
+Engine::Turn Engine::turn(const Moment& moment) {
+  Turn turn;
+  if (!polling_ && moment.now >= poll_at_) polling_ = turn.poll = true;
+  while (!queue_.empty() && queue_.begin()->first <= moment.now) {
+    Entry& entry = *queue_.begin()->second;
+    wake_at(entry, Instant::max());
+    process(entry, moment, turn);
+  }
+  if (look_wanted_ && !looking_) {
+    if (moment.now >= look_after_) {
+      looking_ = turn.look = true;
+      look_wanted_ = false;
+      look_began_ = moment.now;
+    } else {
+      turn.next = look_after_;
+    }
+  }
+  if (!queue_.empty()) turn.next = std::min(turn.next, queue_.begin()->first);
+  if (!polling_) turn.next = std::min(turn.next, poll_at_);
+  return turn;
+}
+
+void Engine::process(Entry& entry, const Moment& moment, Turn& turn) {
+  if (entry.state == State::running) return look_for_stuck(entry, moment);
+  if (entry.state == State::asking || !fleet_known_) return;
+  if (moment.now < entry.hold_off) return wake_at(entry, entry.hold_off);
+  const Circumstances around{.moment = moment,
+                             .control = entry.control,
+                             .control_since = entry.control_since,
+                             .place = place_for(entry),
+                             .rank_step = settings_.rank_step,
+                             .node = settings_.node};
+  Decision decision = decide(entry.spec, entry.view, around);
+  if (decision.due) {
+    mark_due(entry, moment);
+    tell_waiting(entry, moment);
+  } else if (entry.due && entry.view.known) {
+    settle(entry, Settled::neither, moment);
+  }
+  act(entry, std::move(decision), moment, turn);
+}
+
+void Engine::act(Entry& entry, Decision decision, const Moment& moment, Turn& turn) {
+  switch (decision.what) {
+    case Decision::What::wait: return wake_at(entry, decision.at);
+    case Decision::What::look:
+      if (decision.at > moment.now) return wake_at(entry, decision.at);
+      entry.wants_look = true;
+      look_wanted_ = true;
+      return;
+    case Decision::What::start: break;
+  }
+  // With no worker free the fire is left to others; but one that stays due is not forgotten.
+  if (busy_ >= settings_.workers + stuck_) {
+    entry.view.known = false;
+    return wake_at(entry, moment.now + settings_.rank_step);
+  }
+  entry.state = State::asking;
+  ++busy_;
+  turn.start.push_back(std::move(*decision.attempt));
+}
+
+void Engine::look_for_stuck(Entry& entry, const Moment& moment) {
+  const JobOptions& options = entry.spec.options;
+  const Millis limit = options.report_after > Millis(0) ? options.report_after : options.lock_ttl;
+  if (entry.stuck) return;
+  if (moment.now < entry.run_began + limit) return wake_at(entry, entry.run_began + limit);
+  entry.stuck = true;
+  ++stuck_;
+  const Millis running = std::chrono::floor<Millis>(moment.now - entry.run_began);
+  events_.emplace_back([fire = entry.fire, running](SchedulerListener& listener) {
+    listener.on_stuck(fire, running);
+  });
+  log(LogLevel::error, entry.spec.name,
+      "Still polling after " + std::to_string(running.count()) + " ms: " + entry.spec.name +
+          " (fire " + std::to_string(entry.fire.number) + "); its lock is kept, other jobs go on");
+}
+
+Place Engine::place_for(const Entry& entry) const {
+  const auto& canary = entry.spec.options.nodes;
+  Place place{.index = 0, .nodes = 0};
+  bool found = false;
+  for (const std::string& node : nodes_) {
+    if (!canary.empty() && std::find(canary.begin(), canary.end(), node) == canary.end()) continue;
+    if (node == settings_.node) {
+      place.index = place.nodes;
+      found = true;
+    }
+    ++place.nodes;
+  }
+  // The registry does not have us yet: those that it has go first.
+  if (!found) place.index = place.nodes;
+  return place;
+}
+
+void Engine::saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Moment& moment) {
+  looking_ = false;
+  look_fails_ = false;
+  look_backoff_.reset();
+  const auto took = std::chrono::floor<Millis>(moment.now - look_began_);
+  look_after_ = moment.now + std::clamp(took * kLookShare, kLookGap, kLookGapMost);
+  std::unordered_map<std::string, const LockInfo*> found;
+  found.reserve(jobs.size());
+  for (const LockInfo& info : jobs) {
+    if (auto job = job_of_key(info.key)) found.emplace(std::move(*job), &info);
+  }
+  for (auto& [name, entry] : jobs_) {
+    const auto it = found.find(name);
+    const bool changed = update(*entry, it == found.end() ? nullptr : it->second, began, moment);
+    if (entry->state != State::idle) continue;
+    if (changed || entry->wants_look) wake_at(*entry, moment.now);
+    entry->wants_look = false;
+  }
+}
+
+// Takes in what a look found. Older than what we know by our own doing, it is not taken.
+bool Engine::update(Entry& entry, const LockInfo* info, Instant began, const Moment& moment) {
+  JobView& view = entry.view;
+  if (entry.state != State::idle || (view.known && began < view.seen_at)) return false;
+  const HolderInfo* holder = holder_of(info);
+  const std::int64_t ordinal = info != nullptr ? info->note.ordinal : 0;
+  const bool same_note =
+      view.known && ordinal == view.ordinal && (info == nullptr || info->note.text == entry.text);
+  const bool same_hold =
+      view.held == (holder != nullptr) && view.parked == (holder != nullptr && holder->released);
+  const bool changed = !view.known || !same_note || !same_hold;
+  if (!same_note) {
+    const std::int64_t before = view.note ? view.note->fire : 0;
+    if (ordinal != view.ordinal) view.first_seen = moment.wall;
+    view.note = info != nullptr ? from_note(info->note) : std::nullopt;
+    entry.text = info != nullptr ? info->note.text : std::string();
+    if (view.note && before > 0 && view.note->fire > before) {
+      note_skipped(entry, *view.note, moment);
+    }
+  }
+  if (changed) view.since = moment.now;
+  view.known = true;
+  view.ordinal = ordinal;
+  view.held = holder != nullptr;
+  view.parked = holder != nullptr && holder->released;
+  view.free_at = holder != nullptr ? began + holder->expires_in : began;
+  view.seen_at = began;
+  return changed;
+}
+
+void Engine::look_failed(const Moment& moment) {
+  looking_ = false;
+  look_wanted_ = true;
+  look_after_ = moment.now + look_backoff_.next(0);
+  if (std::exchange(look_fails_, true)) return;
+  log(LogLevel::warning, "", "The store does not answer; fires wait until it does");
+}
+
+void Engine::saw_fleet(const std::vector<LockInfo>& controls, const std::vector<NodeInfo>& nodes,
+                       const Moment& moment) {
+  polling_ = false;
+  poll_at_ = moment.now + settings_.poll_every;
+  std::vector<std::string> live;
+  for (const NodeInfo& node : nodes) {
+    if (node.alive && node.role == settings_.role) live.push_back(node.id);
+  }
+  const bool all = !fleet_known_ || live != nodes_;
+  nodes_ = std::move(live);
+  fleet_known_ = true;
+  for (const LockInfo& info : controls) {
+    const auto job = job_of_key(info.key);
+    const auto it = job ? jobs_.find(*job) : jobs_.end();
+    if (it == jobs_.end() || it->second->control.version == info.note.ordinal) continue;
+    it->second->control = control_from_note(info.note);
+    it->second->control_since = moment.now;
+    if (it->second->state == State::idle) wake_at(*it->second, moment.now);
+  }
+  if (all) rethink(moment);
+}
+
+void Engine::rethink(const Moment& moment) {
+  for (auto& [name, entry] : jobs_) {
+    if (entry->state == State::idle) wake_at(*entry, moment.now);
+  }
+}
+
+void Engine::poll_failed(const Moment& moment) {
+  polling_ = false;
+  poll_at_ = moment.now + settings_.poll_every;
+}
+
+Fire Engine::fire_of(const Entry& entry, const JobNote& note) const {
+  return {.job = entry.spec.name,
+          .group = entry.spec.options.group.empty() ? "jobs" : entry.spec.options.group,
+          .number = note.fire,
+          .due = node::from_millis(note.due),
+          .attempt = std::max(1, note.attempt),
+          .manual = note.manual,
+          .node = settings_.node};
+}
+
+void Engine::began(const std::string& job, const Fire& fire, const Moment& moment) {
+  Entry& entry = *jobs_.at(job);
+  entry.state = State::running;
+  entry.fire = fire;
+  entry.run_began = moment.now;
+  entry.stuck = false;
+  mark_due(entry, moment);
+  look_for_stuck(entry, moment);
+}
+
+void Engine::end_attempt(Entry& entry) {
+  if (entry.state == State::running && entry.stuck) --stuck_;
+  entry.stuck = false;
+  entry.state = State::idle;
+  entry.wants_look = false;
+  --busy_;
+}
+
+void Engine::refused(const std::string& job, const Error& error, const Moment& moment) {
+  Entry& entry = *jobs_.at(job);
+  end_attempt(entry);
+  if (error.code == Code::superseded || error.code == Code::busy) {
+    // Somebody was quicker. What the store says now decides.
+    entry.backoff.reset();
+    entry.wants_look = true;
+    look_wanted_ = true;
+    if (error.code == Code::busy) entry.hold_off = moment.now + kRefusedPause;
+    return;
+  }
+  const bool forbidden = needs_a_person(error.code);
+  entry.hold_off = moment.now + (forbidden ? kForbiddenPause : entry.backoff.next(entry.spec.hash));
+  entry.view.known = false;
+  wake_at(entry, entry.hold_off);
+  if (error.code == Code::cancelled) {
+    return log(LogLevel::warning, job, "Interrupted while waiting for lock: " + job);
+  }
+  if (std::exchange(entry.told, true) && !forbidden) return;
+  const JobNote note = entry.view.note.value_or(JobNote{});
+  events_.emplace_back([fire = fire_of(entry, note)](SchedulerListener& listener) {
+    listener.on_skipped(fire, SkipReason::unavailable);
+  });
+  log(forbidden ? LogLevel::error : LogLevel::warning, job,
+      "Lock not acquired for: " + job + " (" + error.message + ")");
+}
+
+void Engine::done(const std::string& job, const JobNote& note, Millis parked_for,
+                  const Moment& moment) {
+  Entry& entry = *jobs_.at(job);
+  const bool ran = entry.state == State::running;
+  end_attempt(entry);
+  entry.backoff.reset();
+  JobView& view = entry.view;
+  view.known = true;
+  view.ordinal = note.ordinal();
+  view.note = note;
+  view.held = view.parked = parked_for > Millis(0);
+  view.free_at = moment.now + parked_for;
+  view.seen_at = view.since = moment.now;
+  view.first_seen = moment.wall;
+  entry.text = *to_note(note).text;
+  settle(entry, ran ? Settled::locked : Settled::neither, moment);
+  wake_at(entry, moment.now);
+}
+
+void Engine::lost(const std::string& job, const Moment& moment) {
+  Entry& entry = *jobs_.at(job);
+  end_attempt(entry);
+  entry.view.known = false;
+  settle(entry, Settled::locked, moment);
+  wake_at(entry, moment.now);
+}
+
+void Engine::note_skipped(Entry& entry, const JobNote& note, const Moment& moment) {
+  const bool asked_for =
+      note.last && note.last->fire == note.fire && note.last->result == "skipped";
+  if (note.node != settings_.node) {
+    const auto reason = asked_for ? SkipReason::skipped : SkipReason::other_node;
+    events_.emplace_back([fire = fire_of(entry, note), reason](SchedulerListener& listener) {
+      listener.on_skipped(fire, reason);
+    });
+    log(LogLevel::debug, entry.spec.name,
+        "Lock not acquired for: " + entry.spec.name +
+            (asked_for ? " (skipped as asked)" : " (another node is polling)"));
+  }
+  settle(entry, Settled::skipped, moment);
+}
+
+// The lock is taken by something that is no fire: after try_for that is worth a word.
+void Engine::tell_waiting(Entry& entry, const Moment& moment) {
+  const JobView& view = entry.view;
+  if (entry.told || !view.held || view.parked || !view.note || view.note->started) return;
+  if (moment.now - entry.due_since < entry.spec.options.try_for) return;
+  entry.told = true;
+  events_.emplace_back([fire = fire_of(entry, *view.note)](SchedulerListener& listener) {
+    listener.on_skipped(fire, SkipReason::busy);
+  });
+  log(LogLevel::debug, entry.spec.name,
+      "Lock not acquired for: " + entry.spec.name + " (it is held by something else)");
+}
+
+void Engine::mark_due(Entry& entry, const Moment& moment) {
+  if (std::exchange(entry.due, true)) return;
+  entry.due_since = moment.now;
+  entry.told = false;
+  const std::string& name = entry.spec.options.group;
+  Group& group = groups_[name];
+  if (group.open++ != 0) return;
+  group.began = moment.now;
+  group.cycle = Cycle{.group = name.empty() ? "jobs" : name};
+  if (!name.empty()) {
+    log(LogLevel::info, "", "Starting scheduled polling cycle for all " + name + " types");
+  }
+}
+
+void Engine::settle(Entry& entry, Settled how, const Moment& moment) {
+  if (!std::exchange(entry.due, false)) return;
+  const std::string& name = entry.spec.options.group;
+  Group& group = groups_[name];
+  if (how == Settled::locked) ++group.cycle.locked;
+  if (how == Settled::skipped) ++group.cycle.skipped;
+  if (--group.open != 0) return;
+  group.cycle.duration = moment.now - group.began;
+  events_.emplace_back(
+      [cycle = group.cycle](SchedulerListener& listener) { listener.on_cycle(cycle); });
+  if (!name.empty()) {
+    log(LogLevel::info, "", "Polling cycle completed for all " + name + " types");
+  }
+}
+
+void Engine::log(LogLevel level, const std::string& job, std::string message) {
+  events_.emplace_back([level, job, message = std::move(message)](SchedulerListener& listener) {
+    listener.on_log(level, job, message);
+  });
+}
+
+}  // namespace baton::schedule

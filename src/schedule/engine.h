@@ -1,0 +1,130 @@
+#pragma once
+
+// All jobs of one node: when to look at the store, and which attempts to make. It does no I/O and
+// reads no clock: whoever drives it (scheduler.cc, or a test with a fleet of them) tells it the
+// time, makes the looks and attempts that it asks for, and tells it what came of them.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/backoff.h"
+#include "schedule/decide.h"
+#include "schedule/job.h"
+
+namespace baton::schedule {
+
+struct EngineSettings {
+  std::string node;
+  std::string role;
+  std::size_t workers = 16;
+  Millis rank_step{25};
+  Millis poll_every{1'000};
+};
+
+class Engine {
+ public:
+  using Event = std::function<void(SchedulerListener&)>;
+
+  explicit Engine(EngineSettings settings) : settings_(std::move(settings)) {}
+
+  // False if there is a job of that name.
+  bool add(JobSpec job, const Moment& moment);
+
+  struct Turn {
+    std::vector<Attempt> start;
+    bool look = false;  // at all jobs: saw_jobs or look_failed comes of it
+    bool poll = false;  // for commands and nodes: saw_fleet or poll_failed comes of it
+    Instant next = Instant::max();
+  };
+  [[nodiscard]] Turn turn(const Moment& moment);
+
+  // Every name of a job that there is; `began` is when the look was begun.
+  void saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Moment& moment);
+  void look_failed(const Moment& moment);
+  void saw_fleet(const std::vector<LockInfo>& controls, const std::vector<NodeInfo>& nodes,
+                 const Moment& moment);
+  void poll_failed(const Moment& moment);
+
+  // The wall clock was set: everything that was to be done at a time of it is thought over.
+  void rethink(const Moment& moment);
+
+  // What came of an attempt. Each ends it, except began().
+  void began(const std::string& job, const Fire& fire, const Moment& moment);
+  void refused(const std::string& job, const Error& error, const Moment& moment);
+  void done(const std::string& job, const JobNote& note, Millis parked_for, const Moment& moment);
+  void lost(const std::string& job, const Moment& moment);
+
+  [[nodiscard]] std::vector<Event> take_events() { return std::exchange(events_, {}); }
+  [[nodiscard]] std::size_t busy() const { return busy_; }
+  [[nodiscard]] const JobSpec* find(const std::string& job) const;
+
+ private:
+  enum class State : std::uint8_t { idle, asking, running };
+
+  struct Entry {
+    explicit Entry(JobSpec job) : spec(std::move(job)) {}
+    JobSpec spec;
+    JobView view;
+    std::string text;  // of the note, to see whether it has changed
+    ControlNote control;
+    Instant control_since{};
+    State state = State::idle;
+    Instant wake = Instant::max();
+    bool wants_look = false;
+    Instant hold_off{};  // nothing is tried before
+    core::Backoff backoff{Millis(100), Millis(5'000)};
+    bool due = false;  // counted in the open cycle of its group
+    Instant due_since{};
+    bool told = false;  // why it does not run although it is due
+    Fire fire;          // running
+    Instant run_began{};
+    bool stuck = false;
+  };
+  struct Group {
+    std::size_t open = 0;
+    Instant began{};
+    Cycle cycle;
+  };
+  enum class Settled : std::uint8_t { locked, skipped, neither };
+
+  void wake_at(Entry& entry, Instant at);
+  void process(Entry& entry, const Moment& moment, Turn& turn);
+  void act(Entry& entry, Decision decision, const Moment& moment, Turn& turn);
+  void look_for_stuck(Entry& entry, const Moment& moment);
+  void end_attempt(Entry& entry);
+  bool update(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
+  void note_skipped(Entry& entry, const JobNote& note, const Moment& moment);
+  void tell_waiting(Entry& entry, const Moment& moment);
+  void mark_due(Entry& entry, const Moment& moment);
+  void settle(Entry& entry, Settled how, const Moment& moment);
+  [[nodiscard]] Place place_for(const Entry& entry) const;
+  [[nodiscard]] Fire fire_of(const Entry& entry, const JobNote& note) const;
+  void log(LogLevel level, const std::string& job, std::string message);
+
+  EngineSettings settings_;
+  std::unordered_map<std::string, std::unique_ptr<Entry>> jobs_;
+  std::set<std::pair<Instant, Entry*>> queue_;
+  std::map<std::string, Group> groups_;
+  std::vector<std::string> nodes_;  // live, of our role, ordered
+  std::vector<Event> events_;
+  std::size_t busy_ = 0;
+  std::size_t stuck_ = 0;
+  bool fleet_known_ = false;
+  bool look_wanted_ = false;
+  bool looking_ = false;
+  bool polling_ = false;
+  bool look_fails_ = false;
+  Instant look_began_{};
+  Instant look_after_{};  // so that looking never takes most of the time
+  Instant poll_at_{};
+  core::Backoff look_backoff_{Millis(100), Millis(5'000)};
+};
+
+}  // namespace baton::schedule

@@ -1,0 +1,129 @@
+#include "schedule/job_note.h"
+
+#include <nlohmann/json.hpp>
+
+namespace baton::schedule {
+namespace {
+
+using nlohmann::json;
+
+std::string dump(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Notes may have been written by anyone: a field of another type counts as not there.
+std::int64_t number(const json& value, const char* key) {
+  const auto it = value.find(key);
+  return it != value.end() && it->is_number_integer() ? it->get<std::int64_t>() : 0;
+}
+std::string text(const json& value, const char* key) {
+  const auto it = value.find(key);
+  return it != value.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+bool flag(const json& value, const char* key) {
+  const auto it = value.find(key);
+  return it != value.end() && it->is_boolean() && it->get<bool>();
+}
+int small(const json& value, const char* key) {
+  return static_cast<int>(std::clamp<std::int64_t>(number(value, key), 0, 1'000'000'000));
+}
+
+json print(const PastRun& run) {
+  json value{{"fire", run.fire}, {"due", run.due},   {"started", run.started}, {"ended", run.ended},
+             {"took", run.took}, {"node", run.node}, {"result", run.result}};
+  if (!run.detail.empty()) value["detail"] = run.detail.substr(0, kMaxDetailBytes);
+  return value;
+}
+
+PastRun parse_run(const json& value) {
+  return {.fire = number(value, "fire"),
+          .due = number(value, "due"),
+          .started = number(value, "started"),
+          .ended = number(value, "ended"),
+          .took = number(value, "took"),
+          .node = text(value, "node"),
+          .result = text(value, "result"),
+          .detail = text(value, "detail")};
+}
+
+}  // namespace
+
+NoteChange to_note(const JobNote& note) {
+  json value{{"fire", note.fire},
+             {"state", note.started ? "started" : "done"},
+             {"due", note.due},
+             {"began", note.began},
+             {"node", note.node}};
+  if (note.attempt > 1) value["attempt"] = note.attempt;
+  if (note.manual) value["manual"] = true;
+  if (note.runs != 0) value["runs"] = note.runs;
+  if (note.skips != 0) value["skips"] = note.skips;
+  if (note.failures != 0) value["failures"] = note.failures;
+  if (note.next != 0) value["next"] = note.next;
+  if (!note.schedule.empty()) value["schedule"] = note.schedule;
+  if (note.last) value["last"] = print(*note.last);
+  return {.ordinal = note.ordinal(), .text = dump(value)};
+}
+
+std::optional<JobNote> from_note(const Note& note) {
+  if (note.ordinal <= 0) return std::nullopt;
+  JobNote job;
+  job.fire = note.ordinal / 2;
+  job.started = note.ordinal % 2 == 0;
+  const json value = json::parse(note.text, nullptr, false);
+  if (!value.is_object()) return job;
+  job.due = number(value, "due");
+  job.began = number(value, "began");
+  job.node = text(value, "node");
+  job.attempt = std::max(1, small(value, "attempt"));
+  job.manual = flag(value, "manual");
+  job.runs = number(value, "runs");
+  job.skips = number(value, "skips");
+  job.failures = small(value, "failures");
+  job.next = number(value, "next");
+  job.schedule = text(value, "schedule");
+  if (const auto last = value.find("last"); last != value.end() && last->is_object()) {
+    job.last = parse_run(*last);
+  }
+  return job;
+}
+
+NoteChange to_note(const ControlNote& note) {
+  json value{{"runs", note.runs}, {"skips", note.skips}, {"paused", note.paused}};
+  if (note.paused) value["by"] = note.paused_by;
+  return {.ordinal = note.version, .text = dump(value)};
+}
+
+ControlNote control_from_note(const Note& note) {
+  ControlNote control;
+  control.version = note.ordinal;
+  const json value = json::parse(note.text, nullptr, false);
+  if (!value.is_object()) return control;
+  control.paused = flag(value, "paused");
+  control.paused_by = text(value, "by");
+  control.runs = number(value, "runs");
+  control.skips = number(value, "skips");
+  return control;
+}
+
+LockName job_name(const std::string& job, const std::string& region) {
+  return {.subject = std::string(kJobSubject),
+          .predicate = std::string(kJobPredicate),
+          .resources = {job},
+          .region = region};
+}
+
+LockName control_name(const std::string& job, const std::string& region) {
+  return {.subject = std::string(kJobControlSubject),
+          .predicate = std::string(kJobControlPredicate),
+          .resources = {job},
+          .region = region};
+}
+
+std::optional<std::string> job_of_key(std::string_view key) {
+  auto name = parse_key(key);
+  if (!name || name->resources.size() != 1) return std::nullopt;
+  return std::move(name->resources.front());
+}
+
+}  // namespace baton::schedule

@@ -1,0 +1,238 @@
+#include "schedule/scheduler_core.h"
+
+#include <algorithm>
+
+#include "core/trust.h"
+#include "node/wall_time.h"
+#include "schedule/board.h"
+#include "schedule/hash.h"
+
+namespace baton {
+
+using schedule::Engine;
+using schedule::JobSpec;
+using schedule::Moment;
+
+namespace {
+
+constexpr Millis kClockSet{100};  // the wall clock moved by more than this against the boot clock
+
+Error bad(std::string message) {
+  return {.code = Code::bad_request, .message = std::move(message)};
+}
+
+std::string in_ms(Millis time) { return std::to_string(time.count()) + " ms"; }
+
+}  // namespace
+
+Scheduler::Impl::Impl(LockClient locks, SchedulerOptions options)
+    : locks_(std::move(locks)),
+      options_(std::move(options)),
+      clock_(options_.clock != nullptr ? *options_.clock : system_clock()),
+      node_(options_.node) {
+  if (!options_.wall_clock) options_.wall_clock = &std::chrono::system_clock::now;
+}
+
+void Scheduler::Impl::remember(Error error) {
+  const std::lock_guard lock(mutex_);
+  if (!first_error_) first_error_ = std::move(error);
+}
+
+Result<void> Scheduler::Impl::check(const JobSpec& job) const {
+  const JobOptions& options = job.options;
+  const std::string who = "job '" + job.name + "': ";
+  if (auto ok = validate(schedule::job_name(job.name, options_.region)); !ok) return ok;
+  const Millis least = std::max(locks_.capabilities().min_ttl, core::margin(options.lock_ttl) * 2);
+  if (options.lock_ttl < least || options.lock_ttl > kMaxTtl) {
+    return bad(who + "a lock TTL of " + in_ms(options.lock_ttl) +
+               " leaves no time to renew it; it is from " + in_ms(least) + " to 24 h here");
+  }
+  if (options.try_for < Millis(0) || options.at_least_for < Millis(0) ||
+      options.at_least_for > kMaxTtl || options.jitter < Millis(0) || options.backoff < Millis(0) ||
+      options.backoff_most < Millis(0) || options.report_after < Millis(0)) {
+    return bad(who + "a duration is negative, or above 24 h");
+  }
+  if (job.schedule.kind() == Schedule::Kind::fixed_rate &&
+      options.jitter >= job.schedule.interval()) {
+    return bad(who + "a jitter of " + in_ms(options.jitter) + " is not below the period");
+  }
+  return {};
+}
+
+Result<void> Scheduler::Impl::add(std::string name, Schedule when, JobOptions options,
+                                  Handler handler) {
+  JobSpec spec{.name = std::move(name), .schedule = std::move(when), .options = std::move(options)};
+  spec.hash = schedule::stable_hash(spec.name);
+  if (auto ok = check(spec); !ok) return ok;
+  if (!handler) return bad("job '" + spec.name + "' has nothing to run");
+  auto job = std::make_shared<const Job>(Job{std::move(spec), std::move(handler)});
+  const std::lock_guard lock(mutex_);
+  if (!jobs_.emplace(job->spec.name, job).second) {
+    return bad("there are two jobs named '" + job->spec.name + "'; a name stands for one job");
+  }
+  if (engine_ && takes_part(job->spec)) {
+    engine_->add(job->spec, moment());
+    changed_ = true;
+    timer_signal_.notify_one();
+  }
+  return {};
+}
+
+bool Scheduler::Impl::takes_part(const JobSpec& job) const {
+  const auto& canary = job.options.nodes;
+  return job.options.enabled &&
+         (canary.empty() || std::find(canary.begin(), canary.end(), node_->id()) != canary.end());
+}
+
+Result<void> Scheduler::Impl::start() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (first_error_) return *first_error_;
+    if (engine_) return bad("the scheduler has been started before");
+    if (options_.workers == 0) return bad("a scheduler needs at least one worker");
+  }
+  if (node_ == nullptr) {
+    NodeOptions own = options_.own_node;
+    own.region = options_.region;
+    if (own.clock == nullptr) own.clock = &clock_;
+    if (!own.wall_clock) own.wall_clock = options_.wall_clock;
+    auto node = Node::join(locks_, std::move(own));
+    if (!node) return node.error();
+    own_node_.emplace(std::move(*node));
+    node_ = &*own_node_;
+  }
+  const std::lock_guard lock(mutex_);
+  engine_ = std::make_unique<Engine>(schedule::EngineSettings{.node = node_->id(),
+                                                              .role = node_->role(),
+                                                              .workers = options_.workers,
+                                                              .rank_step = options_.rank_step,
+                                                              .poll_every = options_.poll_every});
+  for (const auto& [name, job] : jobs_) {
+    if (takes_part(job->spec)) engine_->add(job->spec, moment());
+  }
+  timer_ = std::jthread([this](const std::stop_token& stop) { keep_time(stop); });
+  looker_ = std::jthread([this](const std::stop_token& stop) { keep_looking(stop); });
+  return {};
+}
+
+void Scheduler::Impl::keep_time(const std::stop_token& stop) {
+  auto offset = moment().wall.time_since_epoch() - moment().now.time_since_epoch();
+  while (!stop.stop_requested()) {
+    std::vector<schedule::Attempt> start;
+    std::vector<Engine::Event> events;
+    {
+      std::unique_lock lock(mutex_);
+      const Moment now = moment();
+      const auto difference = now.wall.time_since_epoch() - now.now.time_since_epoch();
+      if (std::chrono::abs(difference - offset) > kClockSet) engine_->rethink(now);
+      offset = difference;
+      changed_ = false;
+      Engine::Turn turn = engine_->turn(now);
+      look_ = look_ || turn.look;
+      poll_ = poll_ || turn.poll;
+      if (turn.look || turn.poll) look_signal_.notify_one();
+      start = std::move(turn.start);
+      events = engine_->take_events();
+      if (start.empty() && events.empty()) {
+        while (!changed_ && !stop.stop_requested() && clock_.now() < turn.next) {
+          clock_.wait(lock, timer_signal_, turn.next);
+        }
+        continue;
+      }
+    }
+    publish(events);
+    for (auto& attempt : start) ask(std::move(attempt));
+  }
+}
+
+void Scheduler::Impl::keep_looking(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    bool jobs = false;
+    bool fleet = false;
+    {
+      std::unique_lock lock(mutex_);
+      look_signal_.wait(lock, [&] { return look_ || poll_ || stop.stop_requested(); });
+      jobs = std::exchange(look_, false);
+      fleet = std::exchange(poll_, false);
+    }
+    if (!stop.stop_requested()) look(jobs, fleet);
+  }
+}
+
+void Scheduler::Impl::look(bool jobs, bool fleet) {
+  if (fleet) {
+    auto controls =
+        schedule::find_subject(locks_, kJobControlSubject, options_.region, Millis(5'000));
+    auto nodes = live_nodes(locks_, options_.region);
+    tell_engine([&](Engine& engine) {
+      if (!controls || !nodes) return engine.poll_failed(moment());
+      engine.saw_fleet(*controls, *nodes, moment());
+    });
+  }
+  if (jobs) {
+    const Instant began = clock_.now();
+    auto found = schedule::find_subject(locks_, kJobSubject, options_.region, Millis(5'000));
+    tell_engine([&](Engine& engine) {
+      if (!found) return engine.look_failed(moment());
+      engine.saw_jobs(*found, began, moment());
+    });
+  }
+}
+
+void Scheduler::Impl::tell_engine(const std::function<void(Engine&)>& change) {
+  std::vector<Engine::Event> events;
+  {
+    const std::lock_guard lock(mutex_);
+    change(*engine_);
+    events = engine_->take_events();
+    changed_ = true;
+    timer_signal_.notify_one();
+    idle_signal_.notify_all();
+  }
+  publish(events);
+}
+
+void Scheduler::Impl::publish(const std::vector<Engine::Event>& events) const {
+  for (const auto& event : events) {
+    for (SchedulerListener* listener : options_.listeners) event(*listener);
+  }
+}
+
+void Scheduler::Impl::log(LogLevel level, const std::string& job,
+                          const std::string& message) const {
+  for (SchedulerListener* listener : options_.listeners) listener->on_log(level, job, message);
+}
+
+void Scheduler::Impl::stop() {
+  stopping_.request_stop();
+  for (std::jthread* thread : {&timer_, &looker_}) {
+    thread->request_stop();
+    {
+      const std::lock_guard lock(mutex_);
+      timer_signal_.notify_all();
+      look_signal_.notify_all();
+    }
+    if (thread->joinable()) thread->join();
+  }
+  {
+    std::unique_lock lock(mutex_);
+    const Instant deadline = clock_.now() + options_.stop_within;
+    while (engine_ && engine_->busy() > 0 && clock_.now() < deadline) {
+      clock_.wait(lock, idle_signal_, deadline);
+    }
+  }
+  pool_.close();
+  if (own_node_) own_node_->leave();
+}
+
+std::string Scheduler::Impl::node_id() const {
+  const std::lock_guard lock(mutex_);
+  return node_ != nullptr ? node_->id() : std::string();
+}
+
+std::size_t Scheduler::Impl::running() const {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
+}  // namespace baton

@@ -1,0 +1,94 @@
+#pragma once
+
+// The scheduler with its threads: one that keeps time and decides (Engine), one that looks at the
+// store, so that a slow look delays no start, and as many as handlers run at the moment.
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "baton/scheduler.h"
+#include "schedule/engine.h"
+#include "schedule/pool.h"
+
+namespace baton {
+
+class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
+ public:
+  Impl(LockClient locks, SchedulerOptions options);
+
+  void remember(Error error);
+  Result<void> add(std::string name, Schedule schedule, JobOptions options, Handler handler);
+  Result<void> start();
+  void stop();
+  [[nodiscard]] std::string node_id() const;
+  [[nodiscard]] std::size_t running() const;
+
+ private:
+  struct Job {
+    schedule::JobSpec spec;
+    Handler handler;
+  };
+  struct Asked {
+    schedule::Attempt attempt;
+    Instant at;
+  };
+
+  [[nodiscard]] schedule::Moment moment() const { return {clock_.now(), options_.wall_clock()}; }
+  [[nodiscard]] Result<void> check(const schedule::JobSpec& job) const;
+  [[nodiscard]] bool takes_part(const schedule::JobSpec& job) const;
+
+  void keep_time(const std::stop_token& stop);
+  void keep_looking(const std::stop_token& stop);
+  void look(bool jobs, bool fleet);
+  void ask(schedule::Attempt attempt);
+  void answered(const Asked& asked, Result<Lease> lease);
+
+  // On a worker's thread.
+  void carry_out(const Asked& asked, Lease lease);
+  void run_fire(const Asked& asked, Lease& lease, const Job& job);
+  struct Outcome {
+    bool failed = false;
+    std::string detail;
+    std::chrono::nanoseconds took{0};
+  };
+  Outcome call(const Job& job, const Fire& fire, Lease& lease);
+  void finish(const Job& job, schedule::JobNote note, const Fire& fire, Lease& lease,
+              const Outcome& outcome);
+
+  // Tells the engine something, and the listeners what comes of it.
+  void tell_engine(const std::function<void(schedule::Engine&)>& change);
+  void publish(const std::vector<schedule::Engine::Event>& events) const;
+  void log(LogLevel level, const std::string& job, const std::string& message) const;
+
+  LockClient locks_;
+  SchedulerOptions options_;
+  Clock& clock_;
+  std::optional<Node> own_node_;
+  Node* node_ = nullptr;
+  std::stop_source stopping_;
+  schedule::Pool pool_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable timer_signal_;
+  std::condition_variable look_signal_;
+  std::condition_variable idle_signal_;
+  std::optional<Error> first_error_;
+  std::unordered_map<std::string, std::shared_ptr<const Job>> jobs_;
+  std::unique_ptr<schedule::Engine> engine_;  // from start() on
+  bool changed_ = false;                      // the engine has something new to think of
+  bool look_ = false;
+  bool poll_ = false;
+  std::size_t running_ = 0;
+  std::jthread timer_;
+  std::jthread looker_;
+};
+
+}  // namespace baton
