@@ -99,6 +99,15 @@ struct StoreDoctorArguments {
   std::string ttl = "30s";
 };
 
+struct JobArguments {
+  std::string name;
+  std::string wait;
+};
+
+struct NodeArguments {
+  bool live = false;
+};
+
 struct PolicyArguments {
   std::string file;
   std::string timeout = "1m";
@@ -123,6 +132,13 @@ Result<int> store_doctor(Context& context, const StoreDoctorArguments& arguments
 Result<int> policy_check(Context& context, const PolicyArguments& arguments);
 Result<int> policy_apply(Context& context, const PolicyArguments& arguments);
 Result<int> policy_show(Context& context);
+Result<int> job_list(Context& context);
+Result<int> job_show(Context& context, const JobArguments& arguments);
+Result<int> job_pause(Context& context, const JobArguments& arguments);
+Result<int> job_resume(Context& context, const JobArguments& arguments);
+Result<int> job_run(Context& context, const JobArguments& arguments);
+Result<int> job_skip(Context& context, const JobArguments& arguments);
+Result<int> node_list(Context& context, const NodeArguments& arguments);
 Result<int> version(Context& context);
 Result<int> completion(Context& context, const std::string& shell);
 

@@ -22,6 +22,8 @@ struct Arguments {
   FenceArguments fence;
   StoreDoctorArguments doctor;
   PolicyArguments policy;
+  JobArguments job;
+  NodeArguments node;
   std::string shell;
   std::function<Result<int>(Context&)> command;
 };

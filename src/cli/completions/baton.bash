@@ -25,7 +25,7 @@ _baton() {
   esac
 
   case "$noun $verb" in
-    " ") words="run elect leader lock fence store policy version completion --help" ;;
+    " ") words="run elect leader lock fence store policy job node version completion --help" ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --metrics -- $common"
       ;;
@@ -58,6 +58,11 @@ _baton() {
       [[ $verb == check ]] || words="--timeout --replace $common"
       ;;
     "policy show") words="$common" ;;
+    "job ") words="list show pause resume run skip" ;;
+    "job run") words="--wait $common" ;;
+    "job "*) words="$common" ;;
+    "node ") words="list" ;;
+    "node list") words="--live $common" ;;
     "completion "*) words="bash zsh fish" ;;
     "version "*) words="--json --help" ;;
   esac

@@ -1,7 +1,7 @@
 # fish completion for baton: baton completion fish > ~/.config/fish/completions/baton.fish
 
 complete -c baton -f
-set -l nouns run elect leader lock fence store policy version completion
+set -l nouns run elect leader lock fence store policy job node version completion
 set -l top "not __fish_seen_subcommand_from $nouns"
 complete -c baton -n $top -a run -d 'Run a command under a lock'
 complete -c baton -n $top -a elect -d 'Run a command while we lead'
@@ -10,11 +10,14 @@ complete -c baton -n $top -a lock -d 'Look at locks, and break them'
 complete -c baton -n $top -a fence -d 'Keep ex-holders from writing'
 complete -c baton -n $top -a store -d 'Look after the store of the locks'
 complete -c baton -n $top -a policy -d 'Say what may be locked, and how'
+complete -c baton -n $top -a job -d 'Look at scheduled jobs, and tell them what to do'
+complete -c baton -n $top -a node -d 'Look at the processes of the fleet'
 complete -c baton -n $top -a version -d 'Show the version'
 complete -c baton -n $top -a completion -d 'Print a completion script'
 
 for pair in 'leader show resign transfer' 'lock find show break stats' 'fence check rebase install' \
-    'store migrate status doctor' 'policy check apply show' 'completion bash zsh fish'
+    'store migrate status doctor' 'policy check apply show' \
+    'job list show pause resume run skip' 'node list' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
     set -l noun $words[1]
     set -l verbs $words[2..]
@@ -45,6 +48,8 @@ complete -c baton -l top -x -n '__fish_seen_subcommand_from stats'
 complete -c baton -l reason -x -n '__fish_seen_subcommand_from break resign'
 complete -c baton -l now -n '__fish_seen_subcommand_from break' -d 'Do not wait'
 complete -c baton -l timeout -x -n '__fish_seen_subcommand_from break apply resign transfer'
+complete -c baton -l wait -x -n '__fish_seen_subcommand_from job' -d 'How long to wait'
+complete -c baton -l live -n '__fish_seen_subcommand_from node' -d 'Only those that are there'
 complete -c baton -l replace -n '__fish_seen_subcommand_from apply'
 complete -c baton -l database -x -a 'sqlite: postgres://' -n '__fish_seen_subcommand_from fence'
 complete -c baton -l key -n '__fish_seen_subcommand_from check' -d 'NAME is a key'

@@ -25,6 +25,8 @@ _baton() {
       'fence:keep ex-holders from writing'
       'store:look after the store of the locks'
       'policy:say what may be locked, and how'
+      'job:look at scheduled jobs, and tell them what to do'
+      'node:look at the processes of the fleet'
       'version:show the version'
       'completion:print a completion script'
     )
@@ -40,6 +42,8 @@ _baton() {
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
+      job) compadd list show pause resume run skip; return ;;
+      node) compadd list; return ;;
       completion) compadd bash zsh fish; return ;;
     esac
   fi
@@ -93,6 +97,10 @@ _baton() {
     'fence install') _arguments "$database" '--json' ;;
     'store doctor') _arguments '--ttl=[the shortest in use]:time:' $common "$owner" ;;
     store*) _arguments $common "$owner" ;;
+    'job list') _arguments $common "$owner" ;;
+    'job run') _arguments '--wait=[how long to wait]:time:' $common "$owner" '1:job:' ;;
+    job*) _arguments $common "$owner" '1:job:' ;;
+    'node list') _arguments '--live[only those that are there]' $common "$owner" ;;
     'policy check') _arguments '--json' '1:file:_files' ;;
     'policy apply')
       _arguments '--timeout=:time:' '--replace[even an unreadable one]' $common "$owner" \
