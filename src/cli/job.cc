@@ -60,10 +60,15 @@ void write_json(JsonWriter& json, const JobStatus& job) {
   json.end_object();
 }
 
+void print_json(const Output& out, const JobStatus& job) {
+  JsonWriter json;
+  write_json(json, job);
+  out.line(json.text());
+}
+
 std::string shown_run(const JobRun& run) {
-  std::string text = fmt::format("fire {} on {}, due {}, started {}", run.fire, run.node,
-                                 node::print_time(run.due), node::print_time(run.started));
-  return text;
+  return fmt::format("fire {} on {}, due {}, started {}", run.fire, run.node,
+                     node::print_time(run.due), node::print_time(run.started));
 }
 
 void print_text(const Output& out, const JobStatus& job) {
@@ -113,14 +118,12 @@ Result<int> wait_for_run(Context& context, Opened& opened, const std::string& jo
     if (!status) return status.error();
     if (status->run_requests == 0 && !status->running && status->last) {
       const JobRun& run = *status->last;
-      context.out.json()
-          ? context.out.line([&] {
-              JsonWriter json;
-              write_json(json, *status);
-              return json.text();
-            }())
-          : context.out.line(fmt::format("{}: fire {} on {}: {} after {}", job, run.fire, run.node,
-                                         run.result, about(run.duration)));
+      if (context.out.json()) {
+        print_json(context.out, *status);
+      } else {
+        context.out.line(fmt::format("{}: fire {} on {}: {} after {}", job, run.fire, run.node,
+                                     run.result, about(run.duration)));
+      }
       return run.result == "ok" ? exit_code::ok : exit_code::error;
     }
     if (BootClock::now() >= deadline) {
@@ -151,9 +154,7 @@ Result<int> command(Context& context, const JobArguments& arguments, JobCommand 
   }
   auto status = show_job(opened->locks, arguments.name, opened->region);
   if (!status) return status.error();
-  JsonWriter json;
-  write_json(json, *status);
-  context.out.line(json.text());
+  print_json(context.out, *status);
   return exit_code::ok;
 }
 
@@ -194,9 +195,7 @@ Result<int> job_show(Context& context, const JobArguments& arguments) {
   auto job = show_job(opened->locks, arguments.name, opened->region);
   if (!job) return job.error();
   if (context.out.json()) {
-    JsonWriter json;
-    write_json(json, *job);
-    context.out.line(json.text());
+    print_json(context.out, *job);
   } else {
     print_text(context.out, *job);
   }

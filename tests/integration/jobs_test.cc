@@ -1,0 +1,160 @@
+// Real processes that share jobs over a real store, killed and stopped. $BATON_JOBS_STORE says
+// which: sqlite or postgres.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "baton/job_control.h"
+#include "baton/store_admin.h"
+#include "support/job_history.h"
+#include "support/postgres_server.h"
+#include "support/process.h"
+#include "support/temp_dir.h"
+#include "support/wait.h"
+
+namespace baton::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Jobs : public ::testing::Test {
+ protected:
+  TempDir dir{"jobs"};
+  std::unique_ptr<PostgresServer> server;
+  std::string url;
+  std::map<std::string, std::unique_ptr<Process>> nodes;
+
+  void SetUp() override {
+    std::filesystem::create_directory(dir / "history");
+    const char* store = std::getenv("BATON_JOBS_STORE");
+    ASSERT_NE(store, nullptr) << "BATON_JOBS_STORE is not set";
+    url = "sqlite:" + (dir / "locks.db").string();
+    if (std::string(store) != "postgres") return;
+    server = std::make_unique<PostgresServer>();
+    url = server->url();
+    open_admin(url, BootClock::now() + 30s).value()->migrate(BootClock::now() + 30s).value();
+  }
+
+  void start(const std::string& id, const std::vector<std::string>& settings) {
+    ProcessOptions options;
+    options.argv = {BATON_JOB_REPLICA, "url=" + url, "node=" + id,
+                    "history=" + (dir / "history" / id).string()};
+    options.argv.insert(options.argv.end(), settings.begin(), settings.end());
+    nodes[id] = std::make_unique<Process>(std::move(options));
+    ASSERT_TRUE(nodes[id]->wait_for_out("ready")) << nodes[id]->err();
+  }
+
+  void end(const std::string& id) {
+    nodes[id]->close_stdin();
+    const auto status = nodes[id]->wait();
+    ASSERT_TRUE(status) << "still runs";
+    EXPECT_TRUE(status->success()) << status->describe() << nodes[id]->err();
+  }
+
+  JobHistory history() const { return JobHistory::read(dir / "history"); }
+
+  bool eventually(const std::function<bool(const JobHistory&)>& condition) const {
+    return poll_until([&] { return condition(history()); }, 2 * patience, 20ms);
+  }
+
+  // The node that runs a fire right now, found before the run can have ended.
+  JobEvent catch_running(std::size_t after) {
+    JobEvent running;
+    EXPECT_TRUE(eventually([&](const JobHistory& seen) {
+      if (seen.of('S').size() <= after || seen.events().back().what != 'S') return false;
+      running = seen.events().back();
+      return true;
+    }));
+    return running;
+  }
+
+  void expect_sound() const {
+    for (const auto& problem : history().problems()) ADD_FAILURE() << problem;
+  }
+};
+
+TEST_F(Jobs, every_process_takes_its_share_and_no_fire_runs_twice) {
+  for (const auto* id : {"n1", "n2", "n3"}) {
+    start(id, {"names=order,inventory,wes", "every=150", "run=20"});
+  }
+  EXPECT_TRUE(eventually([](const JobHistory& seen) { return seen.of('E').size() >= 90; }));
+  for (const auto* id : {"n1", "n2", "n3"}) end(id);
+  expect_sound();
+  for (const auto& [job, shares] : history().shares()) EXPECT_EQ(shares.size(), 3U) << job;
+}
+
+TEST_F(Jobs, a_node_killed_in_the_middle_of_a_fire_is_replaced_and_the_fire_runs_again) {
+  for (const auto* id : {"n1", "n2"}) {
+    start(id, {"every=200", "run=700", "ttl=1500", "node_ttl=1500"});
+  }
+  const JobEvent victim = catch_running(3);
+  nodes[victim.node]->kill(SIGKILL);
+  EXPECT_TRUE(eventually([&](const JobHistory& seen) {
+    const auto ends = seen.of('E');
+    return std::any_of(ends.begin(), ends.end(), [&](const JobEvent& event) {
+      return event.fire == victim.fire && event.node != victim.node && event.attempt == 2 &&
+             event.token > victim.token;
+    });
+  })) << "fire "
+      << victim.fire << " of " << victim.node;
+  EXPECT_TRUE(eventually(
+      [&](const JobHistory& seen) { return seen.events().back().fire >= victim.fire + 2; }));
+  expect_sound();
+}
+
+TEST_F(Jobs, with_skip_a_killed_fire_does_not_run_again) {
+  for (const auto* id : {"n1", "n2"}) {
+    start(id, {"every=200", "run=700", "ttl=1500", "on_crash=skip"});
+  }
+  const JobEvent victim = catch_running(3);
+  nodes[victim.node]->kill(SIGKILL);
+  EXPECT_TRUE(eventually(
+      [&](const JobHistory& seen) { return seen.events().back().fire >= victim.fire + 2; }));
+  for (const JobEvent& event : history().of('S')) EXPECT_EQ(event.attempt, 1);
+}
+
+TEST_F(Jobs, a_node_that_stands_still_past_its_ttl_finds_its_fire_done_by_another) {
+  for (const auto* id : {"n1", "n2"}) {
+    start(id, {"every=200", "run=700", "ttl=1500", "node_ttl=1500"});
+  }
+  const JobEvent victim = catch_running(3);
+  nodes[victim.node]->kill(SIGSTOP);
+  const auto done_by_another = [&](const JobHistory& seen) {
+    const auto ends = seen.of('E');
+    return std::any_of(ends.begin(), ends.end(), [&](const JobEvent& event) {
+      return event.fire == victim.fire && event.node != victim.node;
+    });
+  };
+  EXPECT_TRUE(eventually(done_by_another));
+  nodes[victim.node]->kill(SIGCONT);
+  EXPECT_TRUE(eventually([&](const JobHistory& seen) {
+    const auto losses = seen.of('L');
+    return std::any_of(losses.begin(), losses.end(), [&](const JobEvent& event) {
+      return event.fire == victim.fire && event.node == victim.node;
+    });
+  })) << "it must know that it was replaced";
+  EXPECT_TRUE(eventually([&](const JobHistory& seen) {
+    const auto ends = seen.of('E');
+    return std::any_of(ends.begin(), ends.end(), [&](const JobEvent& event) {
+      return event.node == victim.node && event.fire > victim.fire;
+    });
+  })) << "and takes part again";
+  expect_sound();
+}
+
+TEST_F(Jobs, a_node_is_gone_from_the_registry_within_its_ttl) {
+  for (const auto* id : {"n1", "n2"}) start(id, {"node_ttl=1000"});
+  auto locks = open(url).value();
+  ASSERT_EQ(live_nodes(locks).value().size(), 2U);
+  const auto killed = BootClock::now();
+  nodes["n1"]->kill(SIGKILL);
+  EXPECT_TRUE(poll_until([&] { return live_nodes(locks).value().size() == 1; }));
+  EXPECT_LT(BootClock::now() - killed, 10s);
+  const auto known = known_nodes(locks).value();
+  ASSERT_EQ(known.size(), 2U);
+  EXPECT_FALSE(known[0].alive);
+  EXPECT_EQ(known[0].id, "n1");
+}
+
+}  // namespace
+}  // namespace baton::test
