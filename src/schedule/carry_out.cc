@@ -51,9 +51,16 @@ void Scheduler::Impl::ask(Attempt attempt) {
 
 // On a thread of the client: nothing here may block.
 void Scheduler::Impl::answered(const Asked& asked, Result<Lease> lease) {
+  const auto took = clock_.now() - asked.at;
   if (!lease) {
-    return tell_engine(
-        [&](Engine& engine) { engine.refused(asked.attempt.job, lease.error(), moment()); });
+    return tell_engine([&](Engine& engine) {
+      engine.answered(took);
+      engine.refused(asked.attempt.job, lease.error(), moment());
+    });
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    engine_->answered(took);
   }
   // A std::function must be copyable, a lease is not.
   auto held = std::make_shared<Lease>(std::move(*lease));

@@ -72,7 +72,7 @@ class Judge {
                       view_.seen_at + kLookMost);
   }
 
-  // Goes at `at`; but behind others only with a look that is no older.
+  // Goes at `at`, or behind others; those only with a look that is no older.
   [[nodiscard]] Decision go(Instant at, Millis behind, bool due, Attempt attempt) const {
     const Instant mine = at + behind;
     if (mine > now_) {
@@ -80,7 +80,9 @@ class Judge {
       later.due = due;
       return later;
     }
-    if (behind > Millis(0) && view_.seen_at < mine) {
+    // Who comes late has most likely been overtaken, like who is not the first.
+    const bool sure = behind == Millis(0) && now_ - mine <= around_.rank_step;
+    if (!sure && view_.seen_at < mine) {
       Decision look = look_at(now_);
       look.due = due;
       return look;

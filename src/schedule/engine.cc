@@ -10,6 +10,8 @@ namespace {
 constexpr Millis kLookGap{5};        // between two looks, at least,
 constexpr int kLookShare = 10;       // and so many times what the last one took,
 constexpr Millis kLookGapMost{500};  // but never more
+constexpr Millis kGatherMost{40};    // how long an attempt waits for others, at most
+constexpr int kStepLatencies = 4;    // how many answers of the store a step of the ranks lasts
 constexpr Millis kRefusedPause{50};
 constexpr Millis kForbiddenPause{30'000};
 
@@ -60,6 +62,9 @@ Engine::Turn Engine::turn(const Moment& moment) {
     wake_at(entry, Instant::max());
     process(entry, moment, turn);
   }
+  if (!turn.start.empty()) {
+    start_after_ = moment.now + std::min<std::chrono::nanoseconds>(latency_, kGatherMost);
+  }
   if (look_wanted_ && !looking_) {
     if (moment.now >= look_after_) {
       looking_ = turn.look = true;
@@ -82,7 +87,7 @@ void Engine::process(Entry& entry, const Moment& moment, Turn& turn) {
                              .control = entry.control,
                              .control_since = entry.control_since,
                              .place = place_for(entry),
-                             .rank_step = settings_.rank_step,
+                             .rank_step = rank_step(),
                              .node = settings_.node};
   Decision decision = decide(entry.spec, entry.view, around);
   if (decision.due) {
@@ -104,6 +109,7 @@ void Engine::act(Entry& entry, Decision decision, const Moment& moment, Turn& tu
       return;
     case Decision::What::start: break;
   }
+  if (moment.now < start_after_) return wake_at(entry, start_after_);
   // With no worker free the fire is left to others; but one that stays due is not forgotten.
   if (busy_ >= settings_.workers + stuck_) {
     entry.view.known = false;
@@ -112,6 +118,12 @@ void Engine::act(Entry& entry, Decision decision, const Moment& moment, Turn& tu
   entry.state = State::asking;
   ++busy_;
   turn.start.push_back(std::move(*decision.attempt));
+}
+
+void Engine::answered(std::chrono::nanoseconds took) { latency_ += (took - latency_) / 16; }
+
+Millis Engine::rank_step() const {
+  return std::max(settings_.rank_step, std::chrono::ceil<Millis>(latency_ * kStepLatencies));
 }
 
 void Engine::look_for_stuck(Entry& entry, const Moment& moment) {

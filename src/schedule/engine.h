@@ -55,6 +55,10 @@ class Engine {
   // The wall clock was set: everything that was to be done at a time of it is thought over.
   void rethink(const Moment& moment);
 
+  // How long the store took to answer an attempt. While it is slow, attempts are gathered, and
+  // those behind others give them more time.
+  void answered(std::chrono::nanoseconds took);
+
   // What came of an attempt. Each ends it, except began().
   void began(const std::string& job, const Fire& fire, const Moment& moment);
   void refused(const std::string& job, const Error& error, const Moment& moment);
@@ -104,6 +108,7 @@ class Engine {
   void tell_waiting(Entry& entry, const Moment& moment);
   void mark_due(Entry& entry, const Moment& moment);
   void settle(Entry& entry, Settled how, const Moment& moment);
+  [[nodiscard]] Millis rank_step() const;
   [[nodiscard]] Place place_for(const Entry& entry) const;
   [[nodiscard]] Fire fire_of(const Entry& entry, const JobNote& note) const;
   void log(LogLevel level, const std::string& job, std::string message);
@@ -124,6 +129,8 @@ class Engine {
   Instant look_began_{};
   Instant look_after_{};  // so that looking never takes most of the time
   Instant poll_at_{};
+  Instant start_after_{};                // so that attempts go together
+  std::chrono::nanoseconds latency_{0};  // of an attempt, lately
   core::Backoff look_backoff_{Millis(100), Millis(5'000)};
 };
 

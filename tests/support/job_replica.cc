@@ -10,9 +10,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -82,12 +84,43 @@ class CountedFinds final : public baton::LockStore {
   std::shared_ptr<baton::LockStore> inner_;
 };
 
+// Says what goes wrong, and measures what the lock of a fire costs it.
 class Log final : public baton::SchedulerListener {
  public:
+  void on_acquired(const baton::Fire&, std::chrono::nanoseconds took, Millis) override {
+    add(asked_, took);
+  }
+  // On the thread of the handler, right after the release.
+  void on_finished(const baton::Fire&, baton::FireResult, std::chrono::nanoseconds,
+                   const std::string&) override {
+    add(released_, baton::BootClock::now() - handler_ended);
+  }
+  static thread_local baton::Instant handler_ended;
+
+  // In microseconds.
+  double asked(double share) { return percentile(asked_, share); }
+  double released(double share) { return percentile(released_, share); }
+
   void on_log(baton::LogLevel level, const std::string&, const std::string& message) override {
     if (level >= baton::LogLevel::warning) std::fprintf(stderr, "%s\n", message.c_str());
   }
+
+ private:
+  void add(std::vector<std::int64_t>& to, std::chrono::nanoseconds took) {
+    const std::lock_guard lock(mutex_);
+    to.push_back(took.count());
+  }
+  double percentile(std::vector<std::int64_t>& of, double share) {
+    const std::lock_guard lock(mutex_);
+    if (of.empty()) return 0;
+    std::sort(of.begin(), of.end());
+    return static_cast<double>(of[static_cast<std::size_t>(share * (of.size() - 1))]) / 1e3;
+  }
+  std::mutex mutex_;
+  std::vector<std::int64_t> asked_;
+  std::vector<std::int64_t> released_;
 };
+thread_local baton::Instant Log::handler_ended;
 
 std::vector<std::string> names_of(const Settings& settings) {
   std::vector<std::string> names;
@@ -147,6 +180,7 @@ int run(const Settings& settings) {
                history.note('S', fire);
                work(fire, takes);
                history.note(fire.lease().valid() ? 'E' : 'L', fire);
+               Log::handler_ended = baton::BootClock::now();
              })
         .value();
   }

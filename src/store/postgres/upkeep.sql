@@ -13,14 +13,20 @@ DECLARE
   now_at bigint := baton.micros(at);
 BEGIN
   RETURN QUERY
-    SELECT l.key, l.note_ordinal, l.note_text, d.holders, d.waiters, d.waiting, now_at
-    FROM (SELECT * FROM baton.lock o
-          WHERE o.key > after AND o.key >= prefix AND o.key <= prefix || repeat(chr(1114111), 192)
-            AND (o.expires > now_at OR o.crowded OR o.waiting
-                 OR idle AND (o.note_ordinal <> 0 OR o.note_text <> ''))
-          ORDER BY o.key LIMIT rows) l
-    CROSS JOIN LATERAL baton.described(l.key, now_at, most) d
-    ORDER BY l.key;
+    -- Describing a name costs ten times what finding it does, so it is only done where there is
+    -- somebody to describe.
+    WITH found AS MATERIALIZED
+      (SELECT o.key, o.note_ordinal, o.note_text, o.expires > now_at OR o.crowded OR o.waiting AS busy
+       FROM baton.lock o
+       WHERE o.key > after AND o.key >= prefix AND o.key <= prefix || repeat(chr(1114111), 192)
+         AND (o.expires > now_at OR o.crowded OR o.waiting
+              OR idle AND (o.note_ordinal <> 0 OR o.note_text <> ''))
+       ORDER BY o.key LIMIT rows)
+    SELECT f.key, f.note_ordinal, f.note_text, d.holders, d.waiters, d.waiting, now_at
+      FROM found f CROSS JOIN LATERAL baton.described(f.key, now_at, most) d WHERE f.busy
+    UNION ALL
+    SELECT f.key, f.note_ordinal, f.note_text, NULL, NULL, 0, now_at FROM found f WHERE NOT f.busy
+    ORDER BY 1;
 END $$;
 
 -- Looks at the next names behind `after` and forgets those that have remembered nothing for ten
