@@ -62,13 +62,17 @@ void BatchRun::sort_out() {
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (settled_[i]) continue;
     const Request& request = batch_[i];
-    const bool quick = is_simple(request) && !schema_in_use &&
-                       (batch_.size() == 1 || used_once(request.asks[0].key));
-    (quick ? quick_ : slow_).push_back(i);
+    const bool alone = !schema_in_use && (batch_.size() == 1 || used_once(request.asks[0].key));
+    (alone && is_simple(request)  ? quick_
+     : alone && is_noted(request) ? noted_
+                                  : slow_)
+        .push_back(i);
   }
-  std::sort(quick_.begin(), quick_.end(), [&](std::size_t a, std::size_t b) {
-    return batch_[a].asks[0].key < batch_[b].asks[0].key;
-  });
+  for (Indices* some : {&quick_, &noted_}) {
+    std::sort(some->begin(), some->end(), [&](std::size_t a, std::size_t b) {
+      return batch_[a].asks[0].key < batch_[b].asks[0].key;
+    });
+  }
 }
 
 Batch BatchRun::pick(const Indices& indices) const {
@@ -101,6 +105,7 @@ Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadl
   deadline_ = deadline;
   auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
                                                                                      : send_quick();
+  if (sent && !noted_.empty()) sent = send_noted();
   if (!sent) return sent.error();
   // What the short way left goes the long way, in the order of the batch.
   Result<void> failed;
@@ -183,6 +188,20 @@ Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releas
   if (!rows) return leave_to_the_long_way(rows.error());
   settle_by_key(*rows, quick_);
   return {};
+}
+
+Result<void> BatchRun::send_noted() {
+  return in_chunks(noted_, kSlowChunk, [&](const Indices& some) -> Result<void> {
+    Indices acquires;
+    Indices releases;
+    for (const std::size_t i : some) {
+      (batch_[i].verb == Verb::acquire ? acquires : releases).push_back(i);
+    }
+    const auto rows = run(kQuickNoted, quick_noted_params(pick(acquires), pick(releases), at_));
+    if (!rows) return leave_to_the_long_way(rows.error());
+    settle_by_key(*rows, some);
+    return {};
+  });
 }
 
 Result<void> BatchRun::send_renewals(const Indices& renewals) {

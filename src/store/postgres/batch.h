@@ -17,7 +17,9 @@ class BatchRun {
   // Answers at once what breaks a rule.
   BatchRun(std::span<const Request> batch, At at, const Settings& settings, Guesses& guesses);
 
-  [[nodiscard]] bool nothing_to_send() const { return quick_.empty() && slow_.empty(); }
+  [[nodiscard]] bool nothing_to_send() const {
+    return quick_.empty() && noted_.empty() && slow_.empty();
+  }
   [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
   [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
 
@@ -31,6 +33,7 @@ class BatchRun {
   Result<void> send_free(std::size_t index);
   Result<void> send_quick();
   Result<void> send_quick(const Indices& acquires, const Indices& releases, const Indices& claims);
+  Result<void> send_noted();
   Result<void> send_renewals(const Indices& renewals);
   Result<void> send_slow(const Indices& requests);
   Result<void> send_apart(const Indices& requests);
@@ -52,6 +55,7 @@ class BatchRun {
   std::vector<Reply> replies_;
   std::vector<bool> settled_;
   Indices quick_;
+  Indices noted_;
   Indices slow_;
   bool renewals_only_ = false;
   bool answered_ = false;  // an earlier statement of this batch has taken effect

@@ -35,6 +35,14 @@ const Statement kQuick{
     "$12, $13, $14, $15, $16)",
     {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray, kTextArray, kTextArray,
      kTextArray, kInt8Array, kTextArray, kUuidArray, kTextArray, kUuidArray, kInt8Array, 20}};
+const Statement kQuickNoted{
+    12,
+    "baton_quick_noted",
+    "SELECT * FROM baton.quick_noted($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
+    "$12, $13, $14, $15, $16, $17, $18)",
+    {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray, kTextArray, kTextArray,
+     kTextArray, kInt8Array, kInt8Array, kInt8Array, kTextArray, kTextArray, kUuidArray, kInt8Array,
+     kTextArray, 20}};
 const Statement kQuickRenew{3,
                             "baton_quick_renew",
                             "SELECT * FROM baton.quick_renew($1, $2, $3)",
@@ -149,6 +157,13 @@ bool is_simple(const Request& request) {
   }
 }
 
+bool is_noted(const Request& request) {
+  if (request.asks.size() != 1) return false;
+  if (request.verb == Verb::release) return !request.change.empty() && request.to.empty();
+  return request.verb == Verb::acquire && version_of(request).has_value() &&
+         (request.if_ordinal_below || !request.change.empty());
+}
+
 std::string notify_channel(std::string_view channel) {
   // Two 64-bit FNV-1a sums. A collision would only wake somebody for nothing.
   std::uint64_t a = 0xcbf29ce484222325ULL;
@@ -235,6 +250,34 @@ Params quick_params(const Batch& acquires, const Batch& releases, const Batch& c
   params.array(Type::text, claims, key);
   params.array(Type::uuid, claims, grant);
   params.array(Type::int8, claims, [](auto* r) { return version_of(*r); });
+  params.add(micros(at));
+  return params;
+}
+
+Params quick_noted_params(const Batch& acquires, const Batch& releases, At at) {
+  Params params;
+  params.reserve(1024 * (1 + acquires.size() + releases.size()));
+  const auto key = [](const Request* r) { return std::string_view(r->asks[0].key); };
+  const auto grant = [](const Request* r) { return r->grant; };
+  const auto ordinal = [](const Request* r) { return r->change.ordinal; };
+  const auto text = [](const Request* r) { return r->change.text; };
+  params.array(Type::text, acquires, key);
+  params.array(Type::uuid, acquires, grant);
+  params.array(Type::int2, acquires, [](auto* r) { return mode_number(r->asks[0].mode); });
+  params.array(Type::int8, acquires, [](auto* r) { return span(r->ttl); });
+  params.array(Type::int8, acquires, [](auto* r) { return span(r->at_least_for); });
+  params.array(Type::text, acquires, [](auto* r) { return std::string_view(r->predicate); });
+  params.array(Type::text, acquires, [](auto* r) { return std::string_view(r->owner); });
+  params.array(Type::text, acquires, [](auto* r) { return channel_of(*r); });
+  params.array(Type::text, acquires, [](auto* r) { return metadata_text(*r); });
+  params.array(Type::int8, acquires, [](auto* r) { return version_of(*r); });
+  params.array(Type::int8, acquires, [](auto* r) { return r->if_ordinal_below; });
+  params.array(Type::int8, acquires, ordinal);
+  params.array(Type::text, acquires, text);
+  params.array(Type::text, releases, key);
+  params.array(Type::uuid, releases, grant);
+  params.array(Type::int8, releases, ordinal);
+  params.array(Type::text, releases, text);
   params.add(micros(at));
   return params;
 }

@@ -21,6 +21,7 @@ extern const Statement kAcquireOne;
 extern const Statement kReleaseOne;
 extern const Statement kClaimOne;
 extern const Statement kQuick;
+extern const Statement kQuickNoted;
 extern const Statement kQuickRenew;
 extern const Statement kRenewUnlocked;
 extern const Statement kApply;
@@ -38,10 +39,11 @@ using At = std::optional<core::StoreTime>;
 [[nodiscard]] Params claim_one_params(const Request& request, At at);
 [[nodiscard]] Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims,
                                   At at);
+[[nodiscard]] Params quick_noted_params(const Batch& acquires, const Batch& releases, At at);
 [[nodiscard]] Params quick_renew_params(const Batch& renewals, At at);
 [[nodiscard]] Params apply_params(const Batch& requests, At at);
 
-// A row of quick, quick_renew, acquire_free, acquire_known or release_held.
+// A row of quick, quick_noted, quick_renew, acquire_free, acquire_known or release_held.
 [[nodiscard]] Reply quick_reply(const Rows& rows, int row);
 
 // A row of acquire_one, release_one, claim_one or apply; gives also which request it answers, from
@@ -57,5 +59,8 @@ using At = std::optional<core::StoreTime>;
 
 // Whether the row of its one name may decide the request alone.
 [[nodiscard]] bool is_simple(const Request& request);
+
+// The same, but with a note to read or write.
+[[nodiscard]] bool is_noted(const Request& request);
 
 }  // namespace baton::store::postgres

@@ -5,6 +5,7 @@
 
 #include "store/postgres/apply.sql.h"
 #include "store/postgres/migrate_1.sql.h"
+#include "store/postgres/noted.sql.h"
 #include "store/postgres/quick.sql.h"
 #include "store/postgres/settle.sql.h"
 #include "store/postgres/upkeep.sql.h"
@@ -18,9 +19,9 @@ namespace sql = embedded::store_postgres;
 
 // migrations[n] leads from version n to n + 1. The functions are the newest ones, whatever it was.
 constexpr std::array<std::string_view, kSchemaVersion> kMigrations = {sql::migrate_1_sql};
-constexpr std::array<std::string_view, 6> kFunctions = {sql::settle_sql,     sql::verbs_sql,
-                                                        sql::verbs_more_sql, sql::apply_sql,
-                                                        sql::quick_sql,      sql::upkeep_sql};
+constexpr std::array<std::string_view, 7> kFunctions = {
+    sql::settle_sql, sql::verbs_sql, sql::verbs_more_sql, sql::apply_sql,
+    sql::quick_sql,  sql::noted_sql, sql::upkeep_sql};
 
 // $schema, $tables and $looks are the plan's.
 constexpr std::string_view kMissingRights =
