@@ -161,7 +161,7 @@ struct SchedulerOptions {
   std::size_t workers = 16;    // handlers at a time; a node with none free leaves fires to others
   Millis stop_within{10'000};  // how long stop() waits for handlers
   Millis rank_step{25};        // how much later each next node in turn goes for a fire
-  Millis poll_every{1'000};    // how often it looks for commands (pause, run now…) and nodes
+  Millis poll_every{500};      // how often it looks for commands (pause, run now…) and nodes
   std::vector<SchedulerListener*> listeners;  // must outlive the scheduler
   std::function<WallTime()> wall_clock;       // default: the system's
   Clock* clock = nullptr;                     // the one of the client

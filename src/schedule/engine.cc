@@ -236,7 +236,15 @@ void Engine::saw_fleet(const std::vector<LockInfo>& controls, const std::vector<
     it->second->control_since = moment.now;
     if (it->second->state == State::idle) wake_at(*it->second, moment.now);
   }
-  if (all) rethink(moment);
+  if (!all) return;
+  // Where a store frees the locks of a dead process at once, nobody need wait for the TTL.
+  for (auto& [name, entry] : jobs_) {
+    const auto& note = entry->view.note;
+    if (note && note->started && !std::binary_search(nodes_.begin(), nodes_.end(), note->node)) {
+      entry->view.known = false;
+    }
+  }
+  rethink(moment);
 }
 
 void Engine::rethink(const Moment& moment) {

@@ -25,7 +25,7 @@ struct EngineSettings {
   std::string role;
   std::size_t workers = 16;
   Millis rank_step{25};
-  Millis poll_every{1'000};
+  Millis poll_every{500};
 };
 
 class Engine {

@@ -207,6 +207,8 @@ int run(const Settings& settings) {
       static_cast<unsigned long long>(counters.requests(Verb::release, Outcome::done)),
       static_cast<unsigned long long>(counters.requests(Verb::renew, Outcome::granted)),
       cpu_milliseconds() - cpu);
+  std::printf("asked_p50_us=%.0f asked_p95_us=%.0f release_p50_us=%.0f release_p95_us=%.0f\n",
+              log.asked(0.5), log.asked(0.95), log.released(0.5), log.released(0.95));
   return 0;
 }
 

@@ -85,6 +85,20 @@ class Fleet {
     nodes_.erase(id);
   }
 
+  // Dies on a store that notices it: everything it holds is free at once.
+  void vanish(const std::string& id) {
+    for (auto& [grant, run] : nodes_.at(id)->runs) {
+      Request free;
+      free.verb = Verb::release;
+      free.grant = grant;
+      free.asks = {
+          {key_of(schedule::job_name(starts[run.start].job, std::string(kDefaultRegion)))}};
+      apply(free);
+      starts[run.start].free_at = now_;
+    }
+    leave(id);
+  }
+
   void leave(const std::string& id) {
     listed_.erase(id);
     nodes_.erase(id);

@@ -244,6 +244,23 @@ TEST(Crash, an_unfinished_fire_runs_before_the_next_one_and_none_is_lost) {
   expect_no_overlap(starts);
 }
 
+TEST(Crash, where_the_store_notices_a_death_at_once_so_do_the_others) {
+  Fleet fleet;
+  fleet.run_time = 20s;
+  fleet.job("a", delay(60s), {.lock_ttl = 60s});
+  fleet.join("n1");
+  fleet.join("n2");
+  while (fleet.starts.empty()) fleet.run_for(1ms);
+  fleet.run_for(5s);
+  const std::int64_t died = fleet.now();
+  fleet.vanish(fleet.starts[0].node);
+  fleet.run_for(1s);
+  ASSERT_EQ(fleet.starts.size(), 2U) << "55 s before the lease would have expired";
+  EXPECT_EQ(fleet.starts[1].fire, 1);
+  EXPECT_EQ(fleet.starts[1].attempt, 2);
+  EXPECT_LE(fleet.starts[1].at, died + 600);
+}
+
 TEST(Crash, with_skip_a_fire_starts_at_most_once) {
   Crashed world;
   crash_in_the_middle(world, rate(1s), {.on_crash = OnCrash::skip});
