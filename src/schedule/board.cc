@@ -1,5 +1,7 @@
 #include "schedule/board.h"
 
+#include "schedule/job_note.h"
+
 namespace baton::schedule {
 
 Result<std::vector<LockInfo>> find_subject(LockClient& locks, std::string_view subject,
@@ -21,6 +23,19 @@ Result<std::vector<LockInfo>> find_subject(LockClient& locks, std::string_view s
     }
     query.after = page->next;
   } while (!query.after.empty());
+  return found;
+}
+
+Result<std::vector<LockInfo>> get_jobs(LockClient& locks, const std::vector<std::string>& jobs,
+                                       const std::string& region, Millis timeout) {
+  std::vector<LockInfo> found;
+  for (const std::string& job : jobs) {
+    const LockName name = job_name(job, region);
+    auto info = locks.get(name, timeout);
+    if (!info) return info.error();
+    info->key = key_of(name);
+    found.push_back(std::move(*info));
+  }
   return found;
 }
 

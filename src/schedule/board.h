@@ -14,4 +14,9 @@ namespace baton::schedule {
                                                          const std::string& region,
                                                          Millis timeout = Millis(5'000));
 
+[[nodiscard]] Result<std::vector<LockInfo>> get_jobs(LockClient& locks,
+                                                     const std::vector<std::string>& jobs,
+                                                     const std::string& region,
+                                                     Millis timeout = Millis(5'000));
+
 }  // namespace baton::schedule

@@ -7,11 +7,13 @@
 namespace baton::schedule {
 namespace {
 
-constexpr Millis kLookGap{5};        // between two looks, at least,
-constexpr int kLookShare = 10;       // and so many times what the last one took,
-constexpr Millis kLookGapMost{500};  // but never more
-constexpr Millis kGatherMost{40};    // how long an attempt waits for others, at most
-constexpr int kStepLatencies = 4;    // how many answers of the store a step of the ranks lasts
+constexpr Millis kLookGap{5};           // between two looks, at least,
+constexpr int kLookShare = 10;          // and so many times what the last one took,
+constexpr Millis kLookGapMost{500};     // but never more
+constexpr Millis kGatherMost{40};       // how long an attempt waits for others, at most
+constexpr int kStepLatencies = 4;       // how many answers of the store a step of the ranks lasts
+constexpr std::size_t kFewJobs = 4;     // so many are looked at one by one, if there are
+constexpr std::size_t kManyNames = 64;  // so many names of other schedulers' jobs
 constexpr Millis kRefusedPause{50};
 constexpr Millis kForbiddenPause{30'000};
 
@@ -68,6 +70,7 @@ Engine::Turn Engine::turn(const Moment& moment) {
   if (look_wanted_ && !looking_) {
     if (moment.now >= look_after_) {
       looking_ = turn.look = true;
+      looking_at_ = turn.at = where_to_look();
       look_wanted_ = false;
       look_began_ = moment.now;
     } else {
@@ -170,13 +173,37 @@ void Engine::saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Mo
   for (const LockInfo& info : jobs) {
     if (auto job = job_of_key(info.key)) found.emplace(std::move(*job), &info);
   }
-  for (auto& [name, entry] : jobs_) {
+  const auto info_of = [&](const std::string& name) {
     const auto it = found.find(name);
-    const bool changed = update(*entry, it == found.end() ? nullptr : it->second, began, moment);
-    if (entry->state != State::idle) continue;
-    if (changed || entry->wants_look) wake_at(*entry, moment.now);
-    entry->wants_look = false;
+    return it == found.end() ? nullptr : it->second;
+  };
+  if (looking_at_.empty()) {
+    names_ = jobs.size();
+    for (auto& [name, entry] : jobs_) take_in(*entry, info_of(name), began, moment);
   }
+  for (const auto& name : looking_at_) take_in(*jobs_.at(name), info_of(name), began, moment);
+  // Who still wants to look has not been looked at.
+  look_wanted_ =
+      !looking_at_.empty() && std::any_of(jobs_.begin(), jobs_.end(),
+                                          [](const auto& job) { return job.second->wants_look; });
+}
+
+void Engine::take_in(Entry& entry, const LockInfo* info, Instant began, const Moment& moment) {
+  const bool changed = update(entry, info, began, moment);
+  if (entry.state != State::idle) return;
+  if (changed || entry.wants_look) wake_at(entry, moment.now);
+  entry.wants_look = false;
+}
+
+// Where a store is full of the jobs of others, a few of our own are cheaper one by one.
+std::vector<std::string> Engine::where_to_look() const {
+  std::vector<std::string> few;
+  if (names_ < kManyNames || jobs_.size() * 8 > names_) return few;
+  for (const auto& [name, entry] : jobs_) {
+    if (entry->wants_look) few.push_back(name);
+    if (few.size() > kFewJobs) return {};
+  }
+  return few;
 }
 
 // Takes in what a look found. Older than what we know by our own doing, it is not taken.

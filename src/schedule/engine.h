@@ -39,13 +39,14 @@ class Engine {
 
   struct Turn {
     std::vector<Attempt> start;
-    bool look = false;  // at all jobs: saw_jobs or look_failed comes of it
-    bool poll = false;  // for commands and nodes: saw_fleet or poll_failed comes of it
+    bool look = false;            // saw_jobs or look_failed comes of it
+    std::vector<std::string> at;  // at these jobs; none named: at all that there are
+    bool poll = false;            // for commands and nodes: saw_fleet or poll_failed comes of it
     Instant next = Instant::max();
   };
   [[nodiscard]] Turn turn(const Moment& moment);
 
-  // Every name of a job that there is; `began` is when the look was begun.
+  // What was found where turn() wanted to look; `began` is when the look was begun.
   void saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Moment& moment);
   void look_failed(const Moment& moment);
   void saw_fleet(const std::vector<LockInfo>& controls, const std::vector<NodeInfo>& nodes,
@@ -102,6 +103,8 @@ class Engine {
   void process(Entry& entry, const Moment& moment, Turn& turn);
   void act(Entry& entry, Decision decision, const Moment& moment, Turn& turn);
   void look_for_stuck(Entry& entry, const Moment& moment);
+  [[nodiscard]] std::vector<std::string> where_to_look() const;
+  void take_in(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
   void end_attempt(Entry& entry);
   bool update(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
   void note_skipped(Entry& entry, const JobNote& note, const Moment& moment);
@@ -127,7 +130,9 @@ class Engine {
   bool polling_ = false;
   bool look_fails_ = false;
   Instant look_began_{};
-  Instant look_after_{};  // so that looking never takes most of the time
+  std::vector<std::string> looking_at_;  // none: at all
+  std::size_t names_ = 0;                // of jobs, that the last look at all has found
+  Instant look_after_{};                 // so that looking never takes most of the time
   Instant poll_at_{};
   Instant start_after_{};                // so that attempts go together
   std::chrono::nanoseconds latency_{0};  // of an attempt, lately

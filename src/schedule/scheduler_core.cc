@@ -129,6 +129,7 @@ void Scheduler::Impl::keep_time(const std::stop_token& stop) {
       changed_ = false;
       Engine::Turn turn = engine_->turn(now);
       look_ = look_ || turn.look;
+      if (turn.look) look_at_ = std::move(turn.at);
       poll_ = poll_ || turn.poll;
       if (turn.look || turn.poll) look_signal_.notify_one();
       start = std::move(turn.start);
@@ -141,7 +142,8 @@ void Scheduler::Impl::keep_time(const std::stop_token& stop) {
       }
     }
     publish(events);
-    for (auto& attempt : start) ask(std::move(attempt));
+    const bool alone = start.size() == 1;
+    for (auto& attempt : start) ask(std::move(attempt), alone);
   }
 }
 
@@ -149,34 +151,37 @@ void Scheduler::Impl::keep_looking(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     bool jobs = false;
     bool fleet = false;
+    std::vector<std::string> few;
     {
       std::unique_lock lock(mutex_);
       look_signal_.wait(lock, [&] { return look_ || poll_ || stop.stop_requested(); });
       jobs = std::exchange(look_, false);
       fleet = std::exchange(poll_, false);
+      few = std::move(look_at_);
     }
-    if (!stop.stop_requested()) look(jobs, fleet);
+    if (stop.stop_requested()) return;
+    if (jobs) look_at_jobs(few);
+    if (fleet) look_at_fleet();
   }
 }
 
-void Scheduler::Impl::look(bool jobs, bool fleet) {
-  if (fleet) {
-    auto controls =
-        schedule::find_subject(locks_, kJobControlSubject, options_.region, Millis(5'000));
-    auto nodes = live_nodes(locks_, options_.region);
-    tell_engine([&](Engine& engine) {
-      if (!controls || !nodes) return engine.poll_failed(moment());
-      engine.saw_fleet(*controls, *nodes, moment());
-    });
-  }
-  if (jobs) {
-    const Instant began = clock_.now();
-    auto found = schedule::find_subject(locks_, kJobSubject, options_.region, Millis(5'000));
-    tell_engine([&](Engine& engine) {
-      if (!found) return engine.look_failed(moment());
-      engine.saw_jobs(*found, began, moment());
-    });
-  }
+void Scheduler::Impl::look_at_fleet() {
+  auto controls = schedule::find_subject(locks_, kJobControlSubject, options_.region);
+  auto nodes = live_nodes(locks_, options_.region);
+  tell_engine([&](Engine& engine) {
+    if (!controls || !nodes) return engine.poll_failed(moment());
+    engine.saw_fleet(*controls, *nodes, moment());
+  });
+}
+
+void Scheduler::Impl::look_at_jobs(const std::vector<std::string>& few) {
+  const Instant began = clock_.now();
+  auto found = few.empty() ? schedule::find_subject(locks_, kJobSubject, options_.region)
+                           : schedule::get_jobs(locks_, few, options_.region);
+  tell_engine([&](Engine& engine) {
+    if (!found) return engine.look_failed(moment());
+    engine.saw_jobs(*found, began, moment());
+  });
 }
 
 void Scheduler::Impl::tell_engine(const std::function<void(Engine&)>& change) {

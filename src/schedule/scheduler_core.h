@@ -47,9 +47,11 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
 
   void keep_time(const std::stop_token& stop);
   void keep_looking(const std::stop_token& stop);
-  void look(bool jobs, bool fleet);
-  void ask(schedule::Attempt attempt);
+  void look_at_fleet();
+  void look_at_jobs(const std::vector<std::string>& few);
+  void ask(schedule::Attempt attempt, bool alone);
   void answered(const Asked& asked, Result<Lease> lease);
+  void granted(const Asked& asked);
 
   // On a worker's thread.
   void carry_out(const Asked& asked, Lease lease);
@@ -85,6 +87,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   std::unique_ptr<schedule::Engine> engine_;  // from start() on
   bool changed_ = false;                      // the engine has something new to think of
   bool look_ = false;
+  std::vector<std::string> look_at_;
   bool poll_ = false;
   std::size_t running_ = 0;
   std::jthread timer_;

@@ -128,6 +128,7 @@ class Fleet {
 
   [[nodiscard]] std::int64_t now() const { return now_; }
   [[nodiscard]] std::uint64_t looks() const { return looks_; }
+  [[nodiscard]] std::uint64_t few_looks() const { return few_looks_; }
   [[nodiscard]] std::uint64_t asks() const { return asks_; }
   [[nodiscard]] std::vector<std::string> running_nodes() const {
     std::vector<std::string> ids;
@@ -213,7 +214,7 @@ class Fleet {
     for (int i = 0; i < 10'000; ++i) {
       auto turn = node.engine.turn(moment(node));
       if (turn.poll) poll(node);
-      if (turn.look) look(node);
+      if (turn.look) look(node, turn.at);
       for (Attempt& attempt : turn.start) ask(node, std::move(attempt));
       if (turn.poll || turn.look || !turn.start.empty()) continue;
       const auto next = std::chrono::ceil<Millis>(turn.next.time_since_epoch()).count() - 1'000'000;
@@ -243,13 +244,18 @@ class Fleet {
     node.engine.saw_fleet(controls, live, moment(node));
   }
 
-  void look(SimNode& node) {
-    ++looks_;
+  void look(SimNode& node, const std::vector<std::string>& few) {
+    ++(few.empty() ? looks_ : few_looks_);
     Query query;
     query.subject = std::string(kJobSubject);
     query.idle = true;
     query.limit = 100'000;
     auto page = store_->find(query, Instant::max());
+    if (!few.empty()) {
+      std::erase_if(page->items, [&](const LockInfo& info) {
+        return std::find(few.begin(), few.end(), *schedule::job_of_key(info.key)) == few.end();
+      });
+    }
     node.engine.saw_jobs(page->items, moment(node).now, moment(node));
   }
 
@@ -375,6 +381,7 @@ class Fleet {
   std::map<std::string, schedule::ControlNote> controls_;
   std::uint64_t grants_ = 0;
   std::uint64_t looks_ = 0;
+  std::uint64_t few_looks_ = 0;
   std::uint64_t asks_ = 0;
 };
 

@@ -559,6 +559,24 @@ TEST(Cost, those_whose_turn_it_is_not_ask_for_no_lock) {
   EXPECT_LE(fleet.asks() - asks, fires + fires / 20);
 }
 
+TEST(Cost, a_few_jobs_among_many_of_others_are_looked_at_one_by_one) {
+  Fleet fleet;
+  for (int i = 0; i < 100; ++i) fleet.job("other" + std::to_string(i), rate(10s));
+  fleet.join("n0");
+  fleet.run_for(1s);
+  fleet.leave("n0");
+  fleet.job("mine", rate(1s));
+  fleet.join("n1", {"mine"});
+  fleet.join("n2", {"mine"});
+  fleet.run_for(1s);
+  const auto looks = fleet.looks();
+  fleet.run_for(60s);
+  expect_each_once(fleet.starts_of("mine"));
+  EXPECT_GE(fleet.starts_of("mine").size(), 58U);
+  EXPECT_EQ(fleet.looks(), looks) << "never at all of them again";
+  EXPECT_GE(fleet.few_looks(), 60U);
+}
+
 TEST(Cycles, count_what_a_node_ran_and_what_it_left_to_others) {
   Fleet fleet;
   for (const auto* type : {"order", "inventory", "wes"}) {
