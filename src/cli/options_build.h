@@ -23,4 +23,7 @@ CLI::App* add_noun(CLI::App& parent, const std::string& name, const std::string&
 void add_elect(CLI::App& root, Arguments& all);
 void add_leader(CLI::App& root, Arguments& all);
 
+void add_job(CLI::App& root, Arguments& all);
+void add_node(CLI::App& root, Arguments& all);
+
 }  // namespace baton::cli

@@ -15,10 +15,7 @@ namespace {
 
 constexpr Millis kMarkTtl{10'000};  // for a lock that is only taken to write a note
 
-std::string limited(std::string text) {
-  if (text.size() > schedule::kMaxDetailBytes) text.resize(schedule::kMaxDetailBytes);
-  return text;
-}
+std::string limited(const std::string& text) { return text.substr(0, schedule::kMaxDetailBytes); }
 
 // What is left of its at-least-for time after a release.
 Millis parked_for(const JobOptions& options, std::chrono::nanoseconds held) {
@@ -150,7 +147,7 @@ Scheduler::Impl::Outcome Scheduler::Impl::call(const Job& job, const Fire& fire,
     outcome.detail = "an exception that is no std::exception";
   }
   outcome.took = clock_.now() - began;
-  outcome.detail = limited(std::move(outcome.detail));
+  outcome.detail = limited(outcome.detail);
   return outcome;
 }
 

@@ -89,6 +89,12 @@ Result<void> Scheduler::Impl::start() {
     const std::lock_guard lock(mutex_);
     if (first_error_) return *first_error_;
     if (engine_) return bad("the scheduler has been started before");
+    if (!locks_.capabilities().notes) {
+      return Error{.code = Code::unsupported,
+                   .message =
+                       "this store keeps no notes, by which nodes agree on fires; use "
+                       "another one for jobs"};
+    }
     if (options_.workers == 0) return bad("a scheduler needs at least one worker");
   }
   if (node_ == nullptr) {

@@ -322,6 +322,32 @@ TEST_F(SchedulerTest, what_is_wrong_with_a_job_is_said_in_one_line) {
       refused([&](Scheduler& s) { s.every(5s, std::string(300, 'x'), {}, nothing); }).empty());
 }
 
+TEST_F(SchedulerTest, a_store_without_notes_is_refused) {
+  class Noteless final : public LockStore {
+   public:
+    explicit Noteless(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}
+    Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+      return inner_->apply(batch, deadline);
+    }
+    Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+      return inner_->find(query, deadline);
+    }
+    std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+      return inner_->watch(channel, sink);
+    }
+    [[nodiscard]] Capabilities capabilities() const override {
+      Capabilities can = inner_->capabilities();
+      can.notes = false;
+      return can;
+    }
+
+   private:
+    std::shared_ptr<LockStore> inner_;
+  };
+  Scheduler jobs(LockClient::make(std::make_shared<Noteless>(store)).value(), options());
+  EXPECT_EQ(jobs.start().error().code, Code::unsupported);
+}
+
 TEST_F(SchedulerTest, a_disabled_job_and_a_canary_for_others_do_not_run_here) {
   Scheduler jobs(locks, options());
   jobs.after_end(10ms, "off", {.enabled = false}, [](baton::Run&) {});
