@@ -273,8 +273,9 @@ Result<ConfiguredJob> JobConfig::configure(std::string_view job, JobOptions defa
 Result<void> JobConfig::check(std::span<const std::string> jobs) const {
   const std::vector<std::string_view> names(jobs.begin(), jobs.end());
   for (const auto& [name, section] : sections_) {
-    if (std::any_of(jobs.begin(), jobs.end(),
-                    [&](const std::string& job) { return speaks_for(name, job); })) {
+    if (std::any_of(jobs.begin(), jobs.end(), [&section_name = name](const std::string& job) {
+          return speaks_for(section_name, job);
+        })) {
       continue;
     }
     return policy::yaml_error(section.line, "section '" + name + "' speaks for no job; " +
