@@ -254,6 +254,7 @@ Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Req
   course.waited = true;
   const Waits waits(observer_.get(), set.front());
   const auto meeting = std::make_shared<Meeting>();
+  Error unanswered = so_far;
   hub_.wait(request, deadline, from, queued, {}, std::move(so_far),
             [this, meeting, request](Result<Won> result) {
               const std::lock_guard lock(meeting->mutex);
@@ -280,9 +281,11 @@ Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Req
     lock.unlock();
     hub_.abandon(request.grant);
     if (stopped) return Error{.code = Code::cancelled, .message = "the wait was cancelled"};
-    return Error{.code = Code::timed_out,
-                 .message = "the wait ended while the store did not answer",
-                 .retryable = true};
+    unanswered.code = Code::timed_out;
+    unanswered.message += "; the wait ended while the store did not answer";
+    unanswered.retryable = true;
+    unanswered.in_doubt = false;  // what may still come of it is undone
+    return unanswered;
   }
   if (!*meeting->result) return meeting->result->error();
   Won& won = **meeting->result;
