@@ -1,0 +1,88 @@
+#include "apps/warehouse/type_poller.h"
+
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+namespace baton::warehouse {
+namespace {
+
+std::string summary(const PollFigures& figures) {
+  return std::to_string(figures.rows) + " rows read, " + std::to_string(figures.events) +
+         " events published";
+}
+
+}  // namespace
+
+TypePoller::TypePoller(const ObserverType& type, const Config& config,
+                       std::shared_ptr<Connections> data, Millis poll_takes)
+    : type_(type),
+      source_options_(config.source),
+      limits_(config.limits),
+      poll_takes_(poll_takes),
+      data_(std::move(data)),
+      source_(config.source_of(type.name), {.what = "source of " + type.name,
+                                            .only_read = true,
+                                            .statement_timeout = config.statement_timeout}) {}
+
+void TypePoller::poll(Run& run, PollFigures& figures) {
+  const Lease& lease = run.lease();
+  const Poll poll{.type = type_,
+                  .guard = {.key = lease.key(), .mode = lease.mode(), .token = lease.token()},
+                  .node = run.node(),
+                  .fire = run.number()};
+  const auto done = poll_all(poll, run, figures);
+  if (!done) throw std::runtime_error(done.error().message);
+  run.set_detail(summary(figures));
+}
+
+Result<void> TypePoller::poll_all(const Poll& poll, Run& run, PollFigures& figures) {
+  auto data = data_->take();
+  if (!data) return data.error();
+  ObserverStore store(**data);
+  auto observers = store.begin(poll);
+  if (!observers) return observers.error();
+  std::optional<Error> first;
+  for (const Observer& observer : *observers) {
+    if (run.stop().stop_requested()) break;
+    auto source = source_.take();
+    const auto done = source ? poll_one(store, poll, observer, *source, run, figures)
+                             : Result<void>(source.error());
+    if (done) continue;
+    if (!first) {
+      first = done.error();
+      first->message = "observer " + observer.name + ": " + first->message;
+    }
+    // There is nothing to poll, or somebody else polls by now.
+    if (!source || done.error().code == Code::fenced) break;
+  }
+  const auto ended = store.end(poll, figures, !first);
+  if (!first && !ended) first = ended.error();
+  if (first) return *first;
+  data_->give_back(std::move(*data));
+  return {};
+}
+
+Result<void> TypePoller::check_cursor(const Observer& observer) const {
+  const std::string_view wanted = to_string(source_options_.cursor);
+  if (observer.cursor_kind == wanted) return {};
+  return Error{.code = Code::bad_request,
+               .message = "its state is a cursor by " + observer.cursor_kind + ", not by " +
+                          std::string(wanted) + "; set warehouse.cursor back"};
+}
+
+Result<void> TypePoller::poll_one(ObserverStore& store, const Poll& poll, const Observer& observer,
+                                  std::unique_ptr<Database>& database, Run& run,
+                                  PollFigures& figures) {
+  if (auto ok = check_cursor(observer); !ok) return ok;
+  TableSource source(*database, type_, source_options_);
+  ObserverPoll observer_poll(store, poll, limits_);
+  if (poll_takes_ > Millis(0)) {
+    observer_poll.before_write = [this] { std::this_thread::sleep_for(poll_takes_); };
+  }
+  auto done = observer_poll.run(observer, source, run.stop(), figures);
+  if (done) source_.give_back(std::move(database));
+  return done;
+}
+
+}  // namespace baton::warehouse
