@@ -2,34 +2,24 @@
 // longer than its lease lasts. At the end every unit must have been done exactly once.
 
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
-#include <thread>
+#include <stdexcept>
 
 #include "baton/locks.h"
 #include "ledger.h"
+#include "stage.h"
 #include "worker.h"
 
 namespace demo {
 namespace {
 
-using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
-
-struct Worker {
-  std::string name;
-  pid_t pid = 0;
-  std::string state = "working";
-};
+using Worker = Actor;
 
 // A unit that somebody holds, with whom and under which token.
 struct Holding {
@@ -42,71 +32,30 @@ struct Holding {
 class Demo {
  public:
   explicit Demo(std::string directory)
-      : directory_(std::move(directory)), ledger_(directory_ + "/ledger.db") {}
+      : directory_(std::move(directory)),
+        ledger_(directory_ + "/ledger.db"),
+        stage_([this] { return picture(); }) {}
 
   int run(const std::string& program);
 
  private:
-  void start(const std::string& program);
-  void stop_all();
   std::vector<Holding> holdings();
   std::optional<Holding> held_by(const std::string& worker);
-  void draw();
-  void say(const std::string& what);
-  template <typename Condition>
-  bool wait_until(Condition condition);
-  Holding stop_while_holding(Worker& worker);
+  std::string picture();
+  Holding stop_while_holding(const Worker& worker);
   void kill_one(Worker& worker);
   void pause_one(Worker& worker);
-  bool check(bool ok, const std::string& what);
   int verdict();
 
   const std::string directory_;
   Ledger ledger_;
   std::optional<baton::LockClient> locks_;
-  std::vector<Worker> workers_;
-  std::vector<std::string> events_;
   std::map<int, baton::Token> last_token_;
   bool tokens_grew_ = true;
   std::optional<Holding> killed_;
   std::optional<Holding> paused_;
-  std::size_t drawn_ = 0;
-  const bool terminal_ = isatty(STDOUT_FILENO) == 1;
-  const Clock::time_point started_ = Clock::now();
-  bool failed_ = false;
+  Stage stage_;
 };
-
-void Demo::say(const std::string& what) {
-  const auto seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-  std::array<char, 32> stamp{};
-  std::snprintf(stamp.data(), stamp.size(), "%5.1f s  ", seconds);
-  events_.push_back(stamp.data() + what);
-  if (!terminal_) std::printf("%s\n", events_.back().c_str());
-  std::fflush(stdout);
-}
-
-void Demo::start(const std::string& program) {
-  for (int i = 1; i <= 3; ++i) {
-    Worker worker{.name = "worker-" + std::to_string(i)};
-    worker.pid = fork();
-    if (worker.pid == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // no worker outlives the demo
-      execl(program.c_str(), program.c_str(), "--worker", worker.name.c_str(), directory_.c_str(),
-            nullptr);
-      _exit(127);
-    }
-    workers_.push_back(worker);
-  }
-}
-
-void Demo::stop_all() {
-  for (const Worker& worker : workers_) {
-    if (worker.state == "killed") continue;
-    kill(worker.pid, SIGCONT);
-    kill(worker.pid, SIGKILL);
-    waitpid(worker.pid, nullptr, 0);
-  }
-}
 
 std::vector<Holding> Demo::holdings() {
   std::vector<Holding> found;
@@ -134,22 +83,17 @@ std::optional<Holding> Demo::held_by(const std::string& worker) {
   return std::nullopt;
 }
 
-// The live table: drawn over itself on a terminal, left out elsewhere.
-void Demo::draw() {
+std::string Demo::picture() {
   const auto held = holdings();
   const auto done = ledger_.done();
-  if (!terminal_) return;
-  std::string out;
-  if (drawn_ > 0) out += "\033[" + std::to_string(drawn_) + "A\033[J";
   std::map<std::string, int> counts;
   for (const Entry& entry : done) ++counts[entry.worker];
   const int width = 40;
   const auto filled = static_cast<std::size_t>(width) * done.size() / kUnits;
-  out += "  done  [" + std::string(filled, '#') + std::string(width - filled, '.') + "] " +
-         std::to_string(done.size()) + " of " + std::to_string(kUnits) + "\n\n";
+  std::string out = "  done  [" + std::string(filled, '#') + std::string(width - filled, '.') +
+                    "] " + std::to_string(done.size()) + " of " + std::to_string(kUnits) + "\n\n";
   out += "  WORKER     STATE     DONE   HOLDS      TOKEN   EXPIRES IN\n";
-  std::size_t lines = 3;
-  for (const Worker& worker : workers_) {
+  for (const Worker& worker : stage_.actors()) {
     std::array<char, 128> line{};
     const auto mine = std::find_if(held.begin(), held.end(),
                                    [&](const Holding& h) { return h.worker == worker.name; });
@@ -165,36 +109,16 @@ void Demo::draw() {
                   worker.name.c_str(), worker.state.c_str(), counts[worker.name], holds.c_str(),
                   token.c_str(), expires.c_str());
     out += line.data();
-    ++lines;
   }
-  out += "\n";
-  ++lines;
-  for (const auto& event : events_) {
-    out += "  " + event + "\n";
-    ++lines;
-  }
-  drawn_ = lines;
-  std::fputs(out.c_str(), stdout);
-  std::fflush(stdout);
-}
-
-template <typename Condition>
-bool Demo::wait_until(Condition condition) {
-  const auto give_up = Clock::now() + 120s;
-  while (!condition()) {
-    if (Clock::now() > give_up) return false;
-    draw();
-    std::this_thread::sleep_for(100ms);
-  }
-  return true;
+  return out;
 }
 
 // Stops a worker where it holds a unit that it has not written down yet. One that is met elsewhere
 // is let go and met again; so is one that is in the middle of a transaction, which would hold up
 // everybody who uses that file.
-Holding Demo::stop_while_holding(Worker& worker) {
+Holding Demo::stop_while_holding(const Worker& worker) {
   std::optional<Holding> met;
-  wait_until([&] {
+  stage_.wait_until([&] {
     kill(worker.pid, SIGSTOP);
     met = held_by(worker.name);
     if (met && !ledger_.is_done(met->unit) && ledger_.can_write() &&
@@ -210,29 +134,21 @@ Holding Demo::stop_while_holding(Worker& worker) {
 
 void Demo::kill_one(Worker& worker) {
   killed_ = stop_while_holding(worker);
-  kill(worker.pid, SIGKILL);
-  waitpid(worker.pid, nullptr, 0);
-  worker.state = "killed";
-  say(worker.name + " is killed (SIGKILL) while it holds unit/" + std::to_string(killed_->unit) +
-      " with token " + std::to_string(killed_->token));
+  stage_.kill(worker);
+  stage_.say(worker.name + " is killed (SIGKILL) while it holds unit/" +
+             std::to_string(killed_->unit) + " with token " + std::to_string(killed_->token));
 }
 
 void Demo::pause_one(Worker& worker) {
   paused_ = stop_while_holding(worker);
   worker.state = "paused";
-  say(worker.name + " is paused (SIGSTOP) while it holds unit/" + std::to_string(paused_->unit) +
-      " with token " + std::to_string(paused_->token));
-  failed_ = !wait_until([&] { return ledger_.is_done(paused_->unit); });
-  say("its lease ran out: another worker has done unit/" + std::to_string(paused_->unit));
+  stage_.say(worker.name + " is paused (SIGSTOP) while it holds unit/" +
+             std::to_string(paused_->unit) + " with token " + std::to_string(paused_->token));
+  if (!stage_.wait_until([&] { return ledger_.is_done(paused_->unit); })) stage_.fail();
+  stage_.say("its lease ran out: another worker has done unit/" + std::to_string(paused_->unit));
   worker.state = "working";
   kill(worker.pid, SIGCONT);
-  say(worker.name + " goes on, and tries to write what it had");
-}
-
-bool Demo::check(bool ok, const std::string& what) {
-  std::printf("  %s %s\n", ok ? "ok  " : "FAIL", what.c_str());
-  failed_ = failed_ || !ok;
-  return ok;
+  stage_.say(worker.name + " goes on, and tries to write what it had");
 }
 
 int Demo::verdict() {
@@ -245,22 +161,25 @@ int Demo::verdict() {
   const bool once =
       std::all_of(times.begin(), times.end(), [](const auto& t) { return t.second == 1; });
   std::printf("\n");
-  check(times.size() == kUnits, std::to_string(times.size()) + " of " + std::to_string(kUnits) +
-                                    " units of work are done: none was lost");
-  check(once, "each was done exactly once");
+  stage_.check(times.size() == kUnits, std::to_string(times.size()) + " of " +
+                                           std::to_string(kUnits) +
+                                           " units of work are done: none was lost");
+  stage_.check(once, "each was done exactly once");
   const Entry& after_kill = last[killed_->unit];
-  check(after_kill.token > killed_->token,
-        "unit/" + std::to_string(killed_->unit) + " of the killed worker was done by " +
-            after_kill.worker + " with a higher token (" + std::to_string(after_kill.token) + ")");
+  stage_.check(after_kill.token > killed_->token, "unit/" + std::to_string(killed_->unit) +
+                                                      " of the killed worker was done by " +
+                                                      after_kill.worker + " with a higher token (" +
+                                                      std::to_string(after_kill.token) + ")");
   const auto refused = ledger_.refused();
-  check(std::any_of(
-            refused.begin(), refused.end(),
-            [&](const Entry& e) { return e.unit == paused_->unit && e.token == paused_->token; }),
-        "the stale write of the paused worker (token " + std::to_string(paused_->token) +
-            ") was refused by the fence");
-  check(tokens_grew_, "the tokens of each unit only ever grew");
-  std::printf("\n%s\n", failed_ ? "A check failed." : "All checks passed.");
-  return failed_ ? 1 : 0;
+  stage_.check(std::any_of(refused.begin(), refused.end(),
+                           [&](const Entry& e) {
+                             return e.unit == paused_->unit && e.token == paused_->token;
+                           }),
+               "the stale write of the paused worker (token " + std::to_string(paused_->token) +
+                   ") was refused by the fence");
+  stage_.check(tokens_grew_, "the tokens of each unit only ever grew");
+  std::printf("\n%s\n", stage_.failed() ? "A check failed." : "All checks passed.");
+  return stage_.failed() ? 1 : 0;
 }
 
 int Demo::run(const std::string& program) {
@@ -268,17 +187,20 @@ int Demo::run(const std::string& program) {
               kUnits);
   ledger_.create();
   locks_ = baton::open("sqlite:" + directory_ + "/locks.db", {.owner = "demo"}).value();
-  start(program);
-  say("3 workers started");
-  wait_until([&] { return ledger_.done().size() >= 8; });
-  kill_one(workers_[0]);
-  wait_until([&] { return ledger_.done().size() >= 20; });
-  pause_one(workers_[1]);
-  wait_until([&] { return !ledger_.refused().empty(); });
-  if (!ledger_.refused().empty()) say("the fence refused it: its token is too old");
-  if (!wait_until([&] { return ledger_.done().size() >= kUnits; })) failed_ = true;
-  draw();
-  stop_all();
+  for (int i = 1; i <= 3; ++i) {
+    const std::string name = "worker-" + std::to_string(i);
+    stage_.enter(name, {program, "--worker", name, directory_});
+  }
+  stage_.say("3 workers started");
+  stage_.wait_until([&] { return ledger_.done().size() >= 8; });
+  kill_one(stage_.actors()[0]);
+  stage_.wait_until([&] { return ledger_.done().size() >= 20; });
+  pause_one(stage_.actors()[1]);
+  stage_.wait_until([&] { return !ledger_.refused().empty(); });
+  if (!ledger_.refused().empty()) stage_.say("the fence refused it: its token is too old");
+  if (!stage_.wait_until([&] { return ledger_.done().size() >= kUnits; })) stage_.fail();
+  stage_.draw();
+  stage_.stop_all();
   return verdict();
 }
 
@@ -293,11 +215,9 @@ int main(int argc, char** argv) {
       std::puts("baton-demo: three workers share work under locks; takes about 20 seconds.");
       return words[1] == "--help" ? 0 : 2;
     }
-    std::string directory = std::filesystem::temp_directory_path() / "baton-demo-XXXXXX";
-    if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    const int result = demo::Demo(directory).run(std::filesystem::read_symlink("/proc/self/exe"));
-    std::filesystem::remove_all(directory);
-    return result;
+    return demo::with_directory([](const std::string& directory) {
+      return demo::Demo(directory).run(demo::own_program());
+    });
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "baton-demo: %s\n", problem.what());
     return 1;

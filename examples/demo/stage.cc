@@ -1,0 +1,112 @@
+#include "stage.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <thread>
+
+namespace demo {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+Stage::Stage(std::function<std::string()> picture)
+    : picture_(std::move(picture)), terminal_(isatty(STDOUT_FILENO) == 1) {
+  actors_.reserve(16);  // references to them stay good
+}
+
+Stage::~Stage() { stop_all(); }
+
+pid_t Stage::start(const std::vector<std::string>& words, const std::string& log) {
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid != 0) return pid;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(127);
+  if (!log.empty()) {
+    const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    dup2(file, STDOUT_FILENO);
+    dup2(file, STDERR_FILENO);
+  }
+  std::vector<char*> argv;
+  for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+Actor& Stage::enter(std::string name, const std::vector<std::string>& words,
+                    const std::string& log) {
+  return actors_.emplace_back(Actor{.name = std::move(name), .pid = start(words, log)});
+}
+
+void Stage::kill(Actor& actor) {
+  if (actor.pid <= 0) return;
+  ::kill(actor.pid, SIGKILL);
+  ::kill(actor.pid, SIGCONT);
+  waitpid(actor.pid, nullptr, 0);
+  actor.pid = 0;
+  actor.state = "killed";
+}
+
+void Stage::stop_all() {
+  for (Actor& actor : actors_) kill(actor);
+}
+
+void Stage::say(const std::string& what) {
+  const auto seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+  std::array<char, 32> stamp{};
+  std::snprintf(stamp.data(), stamp.size(), "%5.1f s  ", seconds);
+  events_.push_back(stamp.data() + what);
+  if (!terminal_) std::printf("%s\n", events_.back().c_str());
+  std::fflush(stdout);
+}
+
+void Stage::draw() {
+  const std::string picture = picture_();
+  if (!terminal_) return;
+  std::string out;
+  if (drawn_ > 0) out += "\033[" + std::to_string(drawn_) + "A\033[J";
+  out += picture + "\n";
+  for (const auto& event : events_) out += "  " + event + "\n";
+  drawn_ = static_cast<std::size_t>(std::count(picture.begin(), picture.end(), '\n')) + 1 +
+           events_.size();
+  std::fputs(out.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+bool Stage::wait_until(const std::function<bool()>& condition) {
+  const auto give_up = Clock::now() + 120s;
+  while (!condition()) {
+    if (Clock::now() > give_up) return false;
+    draw();
+    std::this_thread::sleep_for(100ms);
+  }
+  return true;
+}
+
+bool Stage::check(bool ok, const std::string& what) {
+  std::printf("  %s %s\n", ok ? "ok  " : "FAIL", what.c_str());
+  failed_ = failed_ || !ok;
+  return ok;
+}
+
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+int with_directory(const std::function<int(const std::string&)>& body) {
+  std::string directory = std::filesystem::temp_directory_path() / "baton-demo-XXXXXX";
+  if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
+  const int result = body(directory);
+  std::filesystem::remove_all(directory);
+  return result;
+}
+
+}  // namespace demo

@@ -1,0 +1,63 @@
+#pragma once
+
+// What demos share: processes that are started, stopped and killed, a live table, and checks.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace demo {
+
+struct Actor {
+  std::string name;
+  pid_t pid = 0;
+  std::string state = "working";
+};
+
+class Stage {
+ public:
+  // `picture` is drawn again and again while something is waited for: lines, each with its end.
+  explicit Stage(std::function<std::string()> picture);
+  ~Stage();
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+
+  // A process that does not outlive the demo. Its output goes to `log`, or where ours goes.
+  static pid_t start(const std::vector<std::string>& words, const std::string& log = "");
+  Actor& enter(std::string name, const std::vector<std::string>& words,
+               const std::string& log = "");
+  void kill(Actor& actor);
+  void stop_all();  // whoever is left, at once
+  [[nodiscard]] std::vector<Actor>& actors() { return actors_; }
+
+  void say(const std::string& what);
+
+  // The live table: over itself on a terminal, left out elsewhere.
+  void draw();
+  // False if it takes too long.
+  bool wait_until(const std::function<bool()>& condition);
+
+  bool check(bool ok, const std::string& what);
+  void fail() { failed_ = true; }
+  [[nodiscard]] bool failed() const { return failed_; }
+
+ private:
+  const std::function<std::string()> picture_;
+  std::vector<Actor> actors_;
+  std::vector<std::string> events_;
+  std::size_t drawn_ = 0;
+  const bool terminal_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  bool failed_ = false;
+};
+
+// The program that this process runs.
+[[nodiscard]] std::string own_program();
+
+// Runs `body` with a directory that is removed afterwards.
+[[nodiscard]] int with_directory(const std::function<int(const std::string&)>& body);
+
+}  // namespace demo

@@ -1,0 +1,174 @@
+// The functional success criteria of observers on several nodes, each with a test named for it.
+
+#include "warehouse/warehouse_support.h"
+
+namespace baton::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Warehouse : public WarehouseTest {
+ protected:
+  static constexpr const char* kPolls =
+      "SELECT type, token, node, fire, started, ended, outcome FROM warehouse_poll"
+      " ORDER BY type, started";
+  static std::int64_t fire(const warehouse::Database::Row& row) { return number(row, 3); }
+  static std::int64_t started(const warehouse::Database::Row& row) { return number(row, 4); }
+  static std::int64_t ended(const warehouse::Database::Row& row) { return number(row, 5); }
+};
+
+TEST_F(Warehouse, only_one_node_executes_polling_per_observer_type_at_a_time) {
+  make_tables();
+  for (const auto* id : {"a", "b", "c"}) start(id, {"--poll-takes", "10ms"});
+  ASSERT_TRUE(every_type_is_polled(12));
+  for (const auto* id : {"a", "b", "c"}) stop(id);
+  const Rows polls = query(kPolls);
+  for (std::size_t i = 1; i < polls.size(); ++i) {
+    if (polls[i][0] != polls[i - 1][0]) continue;
+    EXPECT_GE(started(polls[i]), ended(polls[i - 1])) << polls[i][0] << " by " << polls[i][2];
+    EXPECT_GT(number(polls[i], 1), number(polls[i - 1], 1)) << "tokens only grow";
+  }
+  for (const auto* id : {"a", "b", "c"}) {
+    EXPECT_GT(count("SELECT count(*) FROM warehouse_poll WHERE node = '" + std::string(id) + "'"),
+              0);
+  }
+}
+
+// So two nodes ask the source half as often as two that know nothing of each other.
+TEST_F(Warehouse, each_cycle_polls_each_type_once_however_many_nodes_there_are) {
+  make_tables();
+  for (const auto* id : {"a", "b"}) start(id);
+  ASSERT_TRUE(every_type_is_polled(10));
+  for (const auto* id : {"a", "b"}) stop(id);
+  for (const auto& type : kTypes) {
+    const auto row = query(
+                         "SELECT count(*), count(DISTINCT fire), max(fire) - min(fire) + 1 FROM "
+                         "warehouse_poll WHERE type = '" +
+                         type + "'")
+                         .front();
+    EXPECT_EQ(row[0], row[1]) << type << ": a cycle polled twice";
+    EXPECT_EQ(row[0], row[2]) << type << ": a cycle not polled";
+  }
+}
+
+TEST_F(Warehouse, no_duplicate_events_are_published) {
+  make_tables();
+  for (const auto* id : {"a", "b"}) start(id);
+  generate({"--rate", "300", "--seconds", "4", "--late", "1s", "--tick", "50ms"});
+  expect_exact();
+  EXPECT_EQ(count("SELECT count(*) FROM (SELECT event_id FROM warehouse_outbox GROUP BY event_id"
+                  " HAVING count(*) > 1) twice"),
+            0);
+  for (const auto* event :
+       {"NewOrderObservedEvent", "InventoryObservedEvent", "WesTaskPolledEvent"}) {
+    EXPECT_GE(count("SELECT count(*) FROM warehouse_outbox WHERE event_type = '" +
+                    std::string(event) + "'"),
+              300);
+  }
+  EXPECT_NE(command("verify", {"--json"}).out.find(R"("exact":true)"), std::string::npos);
+}
+
+// That verify can say no, of each thing that can be wrong.
+TEST_F(Warehouse, verify_finds_what_is_missing_doubled_or_made_up) {
+  make_tables();
+  add_orders(3);
+  start("a");
+  expect_exact();
+  stop("a");
+  const auto expect = [&](const std::string& sql, const std::string& figure) {
+    auto database = warehouse::Database::open(data(), {.what = "data"}).value();
+    database->script(sql).value();
+    const Finished done = command("verify", {"--json"});
+    EXPECT_EQ(done.status.code, 1) << sql;
+    EXPECT_NE(done.out.find(figure), std::string::npos) << done.out;
+  };
+  const std::string columns =
+      "event_type, event_id, type, observer, source_id, payload, node, token, created_at";
+  expect("INSERT INTO warehouse_outbox (" + columns + ") SELECT " + columns +
+             " FROM warehouse_outbox WHERE source_id = 'by-hand-1'",
+         R"("doubled":1)");
+  expect("DELETE FROM warehouse_outbox WHERE source_id = 'by-hand-1'", R"("missing":1)");
+  expect("UPDATE warehouse_outbox SET source_id = 'none' WHERE source_id = 'by-hand-2'",
+         R"("unknown":1)");
+}
+
+TEST_F(Warehouse, the_system_continues_operating_if_one_node_fails_the_other_acquires_all_locks) {
+  configure({.ttl = "2000"});
+  make_tables();
+  for (const auto* id : {"a", "b"}) start(id, {"--poll-takes", "100ms"});
+  ASSERT_TRUE(every_type_is_polled(1));
+  ASSERT_TRUE(poll_until([&] {
+    return count(
+               "SELECT count(*) FROM warehouse_poll WHERE node = 'a' AND outcome = 'unfinished'") >
+           0;
+  })) << "a never polls";
+  node("a").kill(SIGKILL);
+  ASSERT_TRUE(node("a").wait());
+  const auto last = std::to_string(count("SELECT max(started) FROM warehouse_poll"));
+  generate({"--rate", "100", "--seconds", "1"});
+  ASSERT_TRUE(every_type_is_polled(2, "AND node = 'b' AND started > " + last));
+  expect_exact();
+}
+
+TEST_F(Warehouse, the_lock_is_released_after_each_execution_of_a_type) {
+  // The next poll is far, and the TTL is far: only a release can free the lock.
+  configure({.delay = "3600000", .scheduler = "  wes-observer:\n    backoff: 3600000\n"});
+  make_tables();
+  start("a", {"--source", "wes=" + file("none/source.db")});
+  ASSERT_TRUE(node("a").wait_for_out("Error during polling for: wes-observer-poll"));
+  auto client = locks();
+  for (const auto& type : kTypes) {
+    const LockName lock{.subject = std::string(kJobSubject),
+                        .predicate = std::string(kJobPredicate),
+                        .resources = {type + "-observer-poll"}};
+    EXPECT_TRUE(poll_until([&] {
+      const auto status = show_job(client, type + "-observer-poll");
+      const auto info = client.get(lock);
+      return status && status->last && info && info->holders.empty();
+    })) << type;
+    EXPECT_TRUE(node("a").wait_for_out("Lock released for: " + type + "-observer-poll"));
+  }
+  EXPECT_EQ(show_job(client, "wes-observer-poll").value().last->result, "failed");
+  EXPECT_EQ(show_job(client, "order-observer-poll").value().last->result, "ok");
+}
+
+TEST_F(Warehouse, all_three_observer_types_can_be_polled_simultaneously_by_different_nodes) {
+  make_tables();
+  for (const auto* id : {"a", "b", "c"}) start(id, {"--poll-takes", "200ms"});
+  const auto met = [&] {
+    const Rows now = query(
+        "SELECT i.node FROM warehouse_poll i, warehouse_poll o, warehouse_poll w"
+        " WHERE i.type = 'inventory' AND o.type = 'order' AND w.type = 'wes'"
+        " AND i.outcome = 'ok' AND o.outcome = 'ok' AND w.outcome = 'ok'"
+        " AND i.node <> o.node AND o.node <> w.node AND i.node <> w.node"
+        " AND i.started < o.ended AND o.started < i.ended AND i.started < w.ended"
+        " AND w.started < i.ended AND o.started < w.ended AND w.started < o.ended");
+    return !now.empty();
+  };
+  EXPECT_TRUE(poll_until(met, 2 * patience, 100ms));
+}
+
+TEST_F(Warehouse, a_type_that_is_not_enabled_is_not_polled) {
+  configure({.scheduler = "  order-observer:\n    enabled: false\n"});
+  make_tables();
+  start("a");
+  ASSERT_TRUE(poll_until([&] { return good_polls("wes") >= 3 && good_polls("inventory") >= 3; }));
+  EXPECT_EQ(count("SELECT count(*) FROM warehouse_poll WHERE type = 'order'"), 0);
+}
+
+TEST_F(Warehouse, what_is_wrong_is_said_in_one_line_before_anything_starts) {
+  configure({.scheduler = "  order-observer:\n    enabeld: true\n"});
+  const Finished wrong = command("node", {"--store", store()});
+  EXPECT_EQ(wrong.status.code, 2);
+  EXPECT_NE(wrong.err.find("did you mean 'enabled'?"), std::string::npos) << wrong.err;
+  configure({});
+  const Finished no_type = command("node", {"--store", store(), "--source", "ordr=sqlite:x"});
+  EXPECT_EQ(no_type.status.code, 2);
+  EXPECT_NE(no_type.err.find("did you mean 'order'?"), std::string::npos) << no_type.err;
+  const Finished no_data = command("node", {"--store", store(), "--data", "mysql://u:secret@h/d"});
+  EXPECT_EQ(no_data.status.code, 2);
+  EXPECT_EQ(no_data.err.find("secret"), std::string::npos) << no_data.err;
+}
+
+}  // namespace
+}  // namespace baton::test
