@@ -133,6 +133,9 @@ TEST_F(Warehouse, the_lock_is_released_after_each_execution_of_a_type) {
 }
 
 TEST_F(Warehouse, all_three_observer_types_can_be_polled_simultaneously_by_different_nodes) {
+  // With a delay of its own each, so that they meet in every way.
+  configure({.scheduler = "  inventory-observer:\n    fixed-delay: 170\n"
+                          "  wes-observer:\n    fixed-delay: 290\n"});
   make_tables();
   for (const auto* id : {"a", "b", "c"}) start(id, {"--poll-takes", "200ms"});
   const auto met = [&] {
