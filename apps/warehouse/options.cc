@@ -48,7 +48,7 @@ struct Words {
 
 CLI::Option* text(CLI::App* app, const char* name, std::string& into, const char* about,
                   const char* type) {
-  auto* option = app->add_option(name, into, about)->type_name(type);
+  auto* option = app->add_option(name, into, about)->type_name(type)->take_last();
   if (!into.empty()) option->capture_default_str();
   return option;
 }

@@ -34,7 +34,6 @@ TEST_F(Warehouse, only_one_node_executes_polling_per_observer_type_at_a_time) {
   }
 }
 
-// So two nodes ask the source half as often as two that know nothing of each other.
 TEST_F(Warehouse, each_cycle_polls_each_type_once_however_many_nodes_there_are) {
   make_tables();
   for (const auto* id : {"a", "b"}) start(id);
@@ -49,6 +48,37 @@ TEST_F(Warehouse, each_cycle_polls_each_type_once_however_many_nodes_there_are) 
     EXPECT_EQ(row[0], row[1]) << type << ": a cycle polled twice";
     EXPECT_EQ(row[0], row[2]) << type << ": a cycle not polled";
   }
+}
+
+TEST_F(Warehouse, two_nodes_ask_the_source_half_as_often_as_two_that_know_nothing_of_each_other) {
+  make_tables();
+  const auto queries_a_cycle = [&](const std::string& data) {
+    auto database = warehouse::Database::open(data, {.what = "data"}).value();
+    const auto row = database
+                         ->query(
+                             "SELECT sum(source_queries), count(DISTINCT fire)"
+                             " FROM warehouse_poll WHERE type = 'order' AND outcome = 'ok'")
+                         .value()
+                         .front();
+    return static_cast<double>(number(row, 0)) / static_cast<double>(number(row, 1));
+  };
+  for (const auto* id : {"a", "b"}) start(id);
+  ASSERT_TRUE(every_type_is_polled(6));
+  for (const auto* id : {"a", "b"}) stop(id);
+  const double together = queries_a_cycle(data());
+
+  double apart = 0;
+  for (const std::string id : {"c", "d"}) {
+    start(id, {"--store", file(id + "-locks.db"), "--data", file(id + "-data.db")});
+    ASSERT_TRUE(poll_until([&] {
+      const std::string out = node(id).out();
+      return out.find("Lock released for: order-observer-poll") != std::string::npos;
+    }));
+    stop(id);
+    apart += queries_a_cycle(file(id + "-data.db"));
+  }
+  EXPECT_GT(together, 0);
+  EXPECT_DOUBLE_EQ(together, apart / 2);
 }
 
 TEST_F(Warehouse, no_duplicate_events_are_published) {
