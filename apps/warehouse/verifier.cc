@@ -61,7 +61,8 @@ Result<void> count_polls(Database& data, const ObserverType& type, TypeFigures& 
   if (!rows) return rows.error();
   for (const Database::Row& row : *rows) {
     figures.polls += number(row, 2);
-    if (row[1] != "ok") figures.failed_polls += number(row, 2);
+    if (row[1] == "failed") figures.failed_polls += number(row, 2);
+    if (row[1] == "unfinished") figures.unfinished_polls += number(row, 2);
     figures.nodes[row[0]].polls += number(row, 2);
     figures.source_queries += number(row, 3);
   }
@@ -157,6 +158,7 @@ std::string to_json(const Verdict& verdict) {
            {"unknown", type.unknown},
            {"polls", type.polls},
            {"failedPolls", type.failed_polls},
+           {"unfinishedPolls", type.unfinished_polls},
            {"sourceQueries", type.source_queries},
            {"nodes", nlohmann::ordered_json::object()}};
     for (const auto& [node, figures] : type.nodes) {

@@ -21,6 +21,7 @@ struct TypeFigures {
   std::int64_t unknown = 0;  // rows that are not there, with an event
   std::int64_t polls = 0;
   std::int64_t failed_polls = 0;
+  std::int64_t unfinished_polls = 0;  // they run, or their node has died
   std::int64_t source_queries = 0;
   std::map<std::string, NodeFigures> nodes;
 

@@ -245,7 +245,7 @@ int WarehouseDemo::run() {
   stage_.wait_until([&] { return written = written || waitpid(generator, nullptr, WNOHANG) != 0; });
   std::string made;
   std::getline(std::ifstream(directory_ + "/generate.log"), made);
-  stage_.say(made);
+  stage_.say(made.substr(0, made.find(", the latest")));
   const pid_t verifier =
       Stage::start(command("verify", {"--wait", "30s"}), directory_ + "/verify.log");
   const int verified = status_of(verifier);
