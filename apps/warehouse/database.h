@@ -26,6 +26,10 @@ struct DatabaseOptions {
   std::string what;                  // "source" or "data", for messages
   bool only_read = false;            // and never made if it is not there
   Millis statement_timeout{10'000};  // no statement takes longer
+
+  // A server ends the session of a client that stands still in a transaction for longer, so that it
+  // keeps nobody waiting at the fence; 0: never. SQLite has no server.
+  Millis idle_in_transaction{0};
 };
 
 // One connection to a SQLite file or a PostgreSQL server. It is never mended: after an error throw

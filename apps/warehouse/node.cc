@@ -11,6 +11,7 @@ namespace {
 constexpr Millis kDefaultDelay{30'000};
 constexpr Millis kBackoff{5'000};
 constexpr Millis kMostBackoff{300'000};
+constexpr Millis kIdleInTransaction{5'000};
 
 // A job as it is about to be added.
 struct Planned {
@@ -69,8 +70,9 @@ class ObserverNode::Impl {
         watcher_(metrics_, log_.named("warehouse.observer"),
                  settings.node.empty() ? locks.owner() : settings.node, watched(jobs)),
         data_(std::make_shared<Connections>(
-            settings.data,
-            DatabaseOptions{.what = "data", .statement_timeout = config.statement_timeout})),
+            settings.data, DatabaseOptions{.what = "data",
+                                           .statement_timeout = config.statement_timeout,
+                                           .idle_in_transaction = kIdleInTransaction})),
         scheduler_(
             std::move(locks),
             {.own_node = {.id = settings.node, .role = "warehouse", .ttl = settings.node_ttl},

@@ -81,7 +81,8 @@ Result<void> PostgresDatabase::set_up(const std::string& url) {
   }
   std::string settings =
       "SET statement_timeout = " + std::to_string(options_.statement_timeout.count());
-  settings += "; SET client_min_messages = warning";
+  settings += "; SET client_min_messages = warning; SET idle_in_transaction_session_timeout = " +
+              std::to_string(options_.idle_in_transaction.count());
   if (options_.only_read) settings += "; SET default_transaction_read_only = on";
   return script(settings);
 }

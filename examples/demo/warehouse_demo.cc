@@ -154,6 +154,7 @@ Polling WarehouseDemo::stop_while_polling(const Actor& node) {
   std::optional<Polling> met;
   stage_.wait_until([&] {
     kill(node.pid, SIGSTOP);
+    waitpid(node.pid, nullptr, WUNTRACED);  // a signal takes its time
     met = polling(node.name);
     if (met && nobody_writes()) return true;
     kill(node.pid, SIGCONT);

@@ -1,5 +1,7 @@
 // Nodes that are killed or stand still in the middle of a poll, and sources that are down.
 
+#include <filesystem>
+
 #include "support/http_client.h"
 #include "warehouse/warehouse_support.h"
 
@@ -38,10 +40,24 @@ class WarehouseFault : public WarehouseTest {
     return Session(source()).sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0";
   }
 
+  // When this returns, it does not do anything any more: a signal takes its time.
+  void stop_still(const std::string& id) {
+    node(id).kill(SIGSTOP);
+    const auto tasks = "/proc/" + std::to_string(node(id).pid()) + "/task";
+    ASSERT_TRUE(poll_until([&] {
+      for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+        std::string line;
+        std::getline(std::ifstream(task.path() / "stat"), line);
+        if (line.substr(line.rfind(')')).substr(0, 3) != ") T") return false;
+      }
+      return true;
+    }));
+  }
+
   // Not in the middle of a transaction of SQLite, with which it would hold up everybody.
   void stop_between_transactions(const std::string& id) {
     ASSERT_TRUE(poll_until([&] {
-      node(id).kill(SIGSTOP);
+      stop_still(id);
       if (postgres_) return true;
       auto data =
           warehouse::Database::open(this->data(), {.what = "data", .statement_timeout = 200ms});
@@ -87,7 +103,8 @@ TEST_F(WarehouseFault, the_late_commit_of_a_node_paused_past_its_ttl_is_refused_
     stop_between_transactions("a");
   }
   start("b");
-  ASSERT_TRUE(poll_until([&] { return good_polls("order", "AND node = 'b'") > 0; }, 2 * patience));
+  ASSERT_TRUE(poll_until([&] { return good_polls("order", "AND node = 'b'") > 0; }, 2 * patience))
+      << node("b").out();
   const auto published = count("SELECT count(*) FROM warehouse_outbox");
   EXPECT_GE(published, 10);
   stop("b");  // nobody else shall be why a cannot write
@@ -100,6 +117,36 @@ TEST_F(WarehouseFault, the_late_commit_of_a_node_paused_past_its_ttl_is_refused_
   EXPECT_TRUE(poll_until([&] { return good_polls("order", "AND node = 'a'") > 0; }, 2 * patience));
   expect_exact();
 }
+
+// SQLite has no server that could end the transaction: see the docs.
+#ifdef BATON_WAREHOUSE_ON_POSTGRES
+TEST_F(WarehouseFault, a_node_paused_in_the_middle_of_a_transaction_does_not_hold_up_its_type) {
+  configure({.ttl = "1500", .observers = "    order: [web]\n"});
+  make_tables();
+  add_orders(10);
+  start("first");  // makes the tables of the data
+  ASSERT_TRUE(poll_until([&] { return good_polls("order") > 0; }));
+  stop("first");
+  {
+    Session blocked(data());
+    blocked.sql("BEGIN; LOCK TABLE warehouse_outbox IN SHARE MODE");
+    generate({"--rate", "50", "--seconds", "0.2"});
+    start("a");
+    ASSERT_TRUE(poll_until([&] {
+      return blocked.sql(
+                 "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation ="
+                 " 'warehouse_outbox'::regclass") != "0";
+    }));
+    stop_still("a");
+  }
+  start("b");
+  EXPECT_TRUE(poll_until([&] { return good_polls("order", "AND node = 'b'") > 0; }, 2 * patience))
+      << node("b").out();
+  node("a").kill(SIGCONT);
+  EXPECT_TRUE(node("a").wait_for_out("Error during polling for: order-observer-poll: "));
+  expect_exact();
+}
+#endif
 
 TEST_F(WarehouseFault, a_source_that_is_down_fails_its_type_alone_and_is_retried_with_backoff) {
   configure({.scheduler = "  wes-observer:\n    backoff: 300\n    max-backoff: 2000\n"});
