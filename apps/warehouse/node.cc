@@ -1,5 +1,7 @@
 #include "apps/warehouse/node.h"
 
+#include <thread>
+
 #include "apps/warehouse/type_poller.h"
 #include "apps/warehouse/watcher.h"
 #include "observe/lock_metrics.h"
@@ -109,9 +111,15 @@ class ObserverNode::Impl {
     return {};
   }
 
-  void stop() {
+  // Whether nobody uses this any more.
+  bool stop() {
     scheduler_.stop();
+    // A run is over for the scheduler a moment before its listeners have heard of it.
+    for (int i = 0; i < 200 && scheduler_.running() > 0; ++i) {
+      std::this_thread::sleep_for(Millis(10));
+    }
     log_.named("warehouse").info("stopped");
+    return scheduler_.running() == 0;
   }
 
  private:
@@ -124,7 +132,11 @@ class ObserverNode::Impl {
 };
 
 ObserverNode::ObserverNode(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-ObserverNode::~ObserverNode() { impl_->stop(); }
+
+// A poll that does not end keeps what it uses, until the process ends.
+ObserverNode::~ObserverNode() {
+  if (!impl_->stop()) (void)impl_.release();
+}
 
 Result<std::unique_ptr<ObserverNode>> ObserverNode::start(const Config& config,
                                                           const NodeSettings& settings) {
