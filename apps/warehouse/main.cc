@@ -63,7 +63,8 @@ int run_verify(const Options& options) {
   while (true) {
     auto verdict = verify(options.config, options.node.data);
     const bool late = std::chrono::steady_clock::now() >= until;
-    if (!verdict && (late || !verdict.error().retryable)) return fail(verdict.error());
+    // Nodes make the tables of the data when they start, which may be just now.
+    if (!verdict && (late || verdict.error().code == Code::bad_url)) return fail(verdict.error());
     if (verdict && (exact(*verdict) || hopeless(*verdict) || late)) {
       std::fputs((options.json ? to_json(*verdict) : to_text(*verdict)).c_str(), stdout);
       return exact(*verdict) ? kOk : kError;
