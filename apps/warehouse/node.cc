@@ -1,7 +1,5 @@
 #include "apps/warehouse/node.h"
 
-#include <thread>
-
 #include "apps/warehouse/type_poller.h"
 #include "apps/warehouse/watcher.h"
 #include "observe/lock_metrics.h"
@@ -114,10 +112,6 @@ class ObserverNode::Impl {
   // Whether nobody uses this any more.
   bool stop() {
     scheduler_.stop();
-    // A run is over for the scheduler a moment before its listeners have heard of it.
-    for (int i = 0; i < 200 && scheduler_.running() > 0; ++i) {
-      std::this_thread::sleep_for(Millis(10));
-    }
     log_.named("warehouse").info("stopped");
     return scheduler_.running() == 0;
   }

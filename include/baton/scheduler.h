@@ -96,8 +96,9 @@ struct Cycle {
 enum class LogLevel : std::uint8_t { debug, info, warning, error };
 [[nodiscard]] BATON_EXPORT std::string_view to_string(LogLevel level);
 
-// For metrics and logs. Called from threads of the scheduler, several at a time: be quick, do not
-// throw. Every function does nothing unless it is overridden.
+// For metrics and logs. Called from threads of the scheduler, several at a time, and not any more
+// when stop() has returned: be quick, do not throw, do not call stop(). Every function does nothing
+// unless it is overridden.
 class BATON_EXPORT SchedulerListener {
  public:
   virtual ~SchedulerListener() = default;

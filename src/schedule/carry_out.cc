@@ -101,6 +101,7 @@ void Scheduler::Impl::carry_out(const Asked& asked, Lease lease) {
   run_fire(asked, lease, *job);
   const std::lock_guard lock(mutex_);
   --running_;
+  idle_signal_.notify_all();
 }
 
 void Scheduler::Impl::run_fire(const Asked& asked, Lease& lease, const Job& job) {
@@ -120,10 +121,9 @@ void Scheduler::Impl::run_fire(const Asked& asked, Lease& lease, const Job& job)
                   .node = note.node,
                   .token = lease.token()};
   tell_engine([&](Engine& engine) { engine.began(fire.job, fire, now); });
-  for (SchedulerListener* listener : options_.listeners) {
-    listener->on_acquired(fire, now.now - asked.at,
-                          std::chrono::floor<Millis>(now.wall - fire.due));
-  }
+  tell([&](SchedulerListener& listener) {
+    listener.on_acquired(fire, now.now - asked.at, std::chrono::floor<Millis>(now.wall - fire.due));
+  });
   log(LogLevel::info, fire.job, "Lock acquired for: " + fire.job);
   finish(job, std::move(note), fire, lease, call(job, fire, lease));
 }
@@ -179,9 +179,9 @@ void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lea
     log(LogLevel::error, fire.job,
         "Error releasing lock for: " + fire.job + ": " + released.error().message);
   }
-  for (SchedulerListener* listener : options_.listeners) {
-    listener->on_finished(fire, result, outcome.took, outcome.detail);
-  }
+  tell([&](SchedulerListener& listener) {
+    listener.on_finished(fire, result, outcome.took, outcome.detail);
+  });
   tell_engine([&](Engine& engine) {
     if (!released) return engine.lost(fire.job, moment());
     engine.done(fire.job, note, parked_for(job.spec.options, outcome.took), moment());

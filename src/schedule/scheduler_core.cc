@@ -147,7 +147,7 @@ void Scheduler::Impl::keep_time(const std::stop_token& stop) {
         continue;
       }
     }
-    publish(events);
+    if (begin_telling()) publish(events);
     const bool alone = start.size() == 1;
     for (auto& attempt : start) ask(std::move(attempt), alone);
   }
@@ -198,20 +198,39 @@ void Scheduler::Impl::tell_engine(const std::function<void(Engine&)>& change) {
     events = engine_->take_events();
     changed_ = true;
     timer_signal_.notify_one();
-    idle_signal_.notify_all();
+    if (silent_) return;
+    ++telling_;  // in the same breath: a run is over for stop() when its listeners know
   }
   publish(events);
 }
 
-void Scheduler::Impl::publish(const std::vector<Engine::Event>& events) const {
+bool Scheduler::Impl::begin_telling() {
+  const std::lock_guard lock(mutex_);
+  if (silent_) return false;
+  ++telling_;
+  return true;
+}
+
+void Scheduler::Impl::end_telling() {
+  const std::lock_guard lock(mutex_);
+  --telling_;
+  idle_signal_.notify_all();
+}
+
+// The caller has begun to tell.
+void Scheduler::Impl::publish(const std::vector<Engine::Event>& events) {
   for (const auto& event : events) {
     for (SchedulerListener* listener : options_.listeners) event(*listener);
   }
+  end_telling();
 }
 
-void Scheduler::Impl::log(LogLevel level, const std::string& job,
-                          const std::string& message) const {
-  for (SchedulerListener* listener : options_.listeners) listener->on_log(level, job, message);
+void Scheduler::Impl::tell(const Engine::Event& event) {
+  if (begin_telling()) publish({event});
+}
+
+void Scheduler::Impl::log(LogLevel level, const std::string& job, const std::string& message) {
+  tell([&](SchedulerListener& listener) { listener.on_log(level, job, message); });
 }
 
 void Scheduler::Impl::stop() {
@@ -228,9 +247,13 @@ void Scheduler::Impl::stop() {
   {
     std::unique_lock lock(mutex_);
     const Instant deadline = clock_.now() + options_.stop_within;
-    while (engine_ && engine_->busy() > 0 && clock_.now() < deadline) {
-      clock_.wait(lock, idle_signal_, deadline);
-    }
+    const auto busy = [&] {
+      return engine_ && (engine_->busy() > 0 || running_ > 0 || telling_ > 0);
+    };
+    while (busy() && clock_.now() < deadline) clock_.wait(lock, idle_signal_, deadline);
+    // What goes on all the same has nobody to tell any more: listeners may be gone when we return.
+    silent_ = true;
+    idle_signal_.wait(lock, [&] { return telling_ == 0; });
   }
   pool_.close();
   if (own_node_) own_node_->leave();

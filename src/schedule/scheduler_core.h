@@ -67,8 +67,11 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
 
   // Tells the engine something, and the listeners what comes of it.
   void tell_engine(const std::function<void(schedule::Engine&)>& change);
-  void publish(const std::vector<schedule::Engine::Event>& events) const;
-  void log(LogLevel level, const std::string& job, const std::string& message) const;
+  void publish(const std::vector<schedule::Engine::Event>& events);
+  void tell(const schedule::Engine::Event& event);
+  void log(LogLevel level, const std::string& job, const std::string& message);
+  [[nodiscard]] bool begin_telling();  // not after stop()
+  void end_telling();
 
   LockClient locks_;
   SchedulerOptions options_;
@@ -90,6 +93,8 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   std::vector<std::string> look_at_;
   bool poll_ = false;
   std::size_t running_ = 0;
+  std::size_t telling_ = 0;  // threads that call listeners right now
+  bool silent_ = false;      // stopped: nobody calls them any more
   std::jthread timer_;
   std::jthread looker_;
 };
