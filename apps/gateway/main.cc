@@ -1,8 +1,8 @@
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <thread>
 
+#include "apps/common/ending_signals.h"
 #include "apps/gateway/health.h"
 #include "apps/gateway/log.h"
 #include "apps/gateway/options.h"
@@ -13,28 +13,11 @@
 namespace baton::gateway {
 namespace {
 
+using apps::EndingSignals;
+
 constexpr int kOk = 0;
 constexpr int kError = 1;
 constexpr int kUsage = 2;
-
-// Blocked in all threads, so make it before any: they are waited for here.
-class EndingSignals {
- public:
-  EndingSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-  }
-  void wait() {
-    int number = 0;
-    sigwait(&set_, &number);
-    pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);  // a second one ends us at once
-  }
-
- private:
-  sigset_t set_{};
-};
 
 int fail(const Error& error) {
   std::fprintf(stderr, "baton-gateway: %s\n", error.message.c_str());

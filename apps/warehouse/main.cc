@@ -3,34 +3,18 @@
 #include <exception>
 #include <thread>
 
+#include "apps/common/ending_signals.h"
 #include "apps/warehouse/options.h"
 #include "apps/warehouse/verifier.h"
 
 namespace baton::warehouse {
 namespace {
 
+using apps::EndingSignals;
+
 constexpr int kOk = 0;
 constexpr int kError = 1;
 constexpr int kUsage = 2;
-
-// Blocked in all threads, so make it before any: they are waited for here.
-class EndingSignals {
- public:
-  EndingSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-  }
-  void wait() {
-    int number = 0;
-    sigwait(&set_, &number);
-    pthread_sigmask(SIG_UNBLOCK, &set_, nullptr);  // a second one ends us at once
-  }
-
- private:
-  sigset_t set_{};
-};
 
 int fail(const Error& error) {
   std::fprintf(stderr, "warehouse: %s\n", error.message.c_str());

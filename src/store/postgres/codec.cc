@@ -230,13 +230,16 @@ Params claim_one_params(const Request& request, At at) {
   return params;
 }
 
-Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims, At at) {
-  Params params;
-  params.reserve(512 * (1 + acquires.size()) + 128 * (releases.size() + claims.size()));
-  const auto key = [](const Request* r) { return std::string_view(r->asks[0].key); };
-  const auto grant = [](const Request* r) { return r->grant; };
-  params.array(Type::text, acquires, key);
-  params.array(Type::uuid, acquires, grant);
+namespace {
+
+// Which grants of which names.
+void add_grants(Params& params, const Batch& batch) {
+  params.array(Type::text, batch, [](auto* r) { return std::string_view(r->asks[0].key); });
+  params.array(Type::uuid, batch, [](auto* r) { return r->grant; });
+}
+
+void add_acquires(Params& params, const Batch& acquires) {
+  add_grants(params, acquires);
   params.array(Type::int2, acquires, [](auto* r) { return mode_number(r->asks[0].mode); });
   params.array(Type::int8, acquires, [](auto* r) { return span(r->ttl); });
   params.array(Type::int8, acquires, [](auto* r) { return span(r->at_least_for); });
@@ -245,10 +248,16 @@ Params quick_params(const Batch& acquires, const Batch& releases, const Batch& c
   params.array(Type::text, acquires, [](auto* r) { return channel_of(*r); });
   params.array(Type::text, acquires, [](auto* r) { return metadata_text(*r); });
   params.array(Type::int8, acquires, [](auto* r) { return version_of(*r); });
-  params.array(Type::text, releases, key);
-  params.array(Type::uuid, releases, grant);
-  params.array(Type::text, claims, key);
-  params.array(Type::uuid, claims, grant);
+}
+
+}  // namespace
+
+Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims, At at) {
+  Params params;
+  params.reserve(512 * (1 + acquires.size()) + 128 * (releases.size() + claims.size()));
+  add_acquires(params, acquires);
+  add_grants(params, releases);
+  add_grants(params, claims);
   params.array(Type::int8, claims, [](auto* r) { return version_of(*r); });
   params.add(micros(at));
   return params;
@@ -257,25 +266,13 @@ Params quick_params(const Batch& acquires, const Batch& releases, const Batch& c
 Params quick_noted_params(const Batch& acquires, const Batch& releases, At at) {
   Params params;
   params.reserve(1024 * (1 + acquires.size() + releases.size()));
-  const auto key = [](const Request* r) { return std::string_view(r->asks[0].key); };
-  const auto grant = [](const Request* r) { return r->grant; };
   const auto ordinal = [](const Request* r) { return r->change.ordinal; };
   const auto text = [](const Request* r) { return r->change.text; };
-  params.array(Type::text, acquires, key);
-  params.array(Type::uuid, acquires, grant);
-  params.array(Type::int2, acquires, [](auto* r) { return mode_number(r->asks[0].mode); });
-  params.array(Type::int8, acquires, [](auto* r) { return span(r->ttl); });
-  params.array(Type::int8, acquires, [](auto* r) { return span(r->at_least_for); });
-  params.array(Type::text, acquires, [](auto* r) { return std::string_view(r->predicate); });
-  params.array(Type::text, acquires, [](auto* r) { return std::string_view(r->owner); });
-  params.array(Type::text, acquires, [](auto* r) { return channel_of(*r); });
-  params.array(Type::text, acquires, [](auto* r) { return metadata_text(*r); });
-  params.array(Type::int8, acquires, [](auto* r) { return version_of(*r); });
+  add_acquires(params, acquires);
   params.array(Type::int8, acquires, [](auto* r) { return r->if_ordinal_below; });
   params.array(Type::int8, acquires, ordinal);
   params.array(Type::text, acquires, text);
-  params.array(Type::text, releases, key);
-  params.array(Type::uuid, releases, grant);
+  add_grants(params, releases);
   params.array(Type::int8, releases, ordinal);
   params.array(Type::text, releases, text);
   params.add(micros(at));
@@ -285,8 +282,7 @@ Params quick_noted_params(const Batch& acquires, const Batch& releases, At at) {
 Params quick_renew_params(const Batch& renewals, At at) {
   Params params;
   params.reserve(128 * (1 + renewals.size()));
-  params.array(Type::text, renewals, [](auto* r) { return std::string_view(r->asks[0].key); });
-  params.array(Type::uuid, renewals, [](auto* r) { return r->grant; });
+  add_grants(params, renewals);
   params.add(micros(at));
   return params;
 }
