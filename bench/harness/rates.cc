@@ -7,10 +7,10 @@
 
 namespace baton::bench {
 
-Figure compare_rates(const SliceOptions& options, std::string row, std::string what, double target,
-                     const std::vector<Step>& ours, const std::vector<Step>& floor) {
-  const auto rate = [&](const std::vector<Step>& steps) {
-    return [&] { return run_slice(steps, options.slice).per_second(); };
+Figure compare_rates(const SliceOptions& options, std::string row, std::string what,
+                     std::optional<double> target, const Load& ours, const Load& floor) {
+  const auto rate = [&](const Load& load) {
+    return [&] { return load(options.slice).per_second(); };
   };
   const Pairs pairs = take_turns(options.slices, rate(ours), rate(floor));
   const auto all = ratios(pairs.ours, pairs.floor);
@@ -30,7 +30,7 @@ Figure compare_processor_time(const SliceOptions& options, std::string row, std:
   const auto cost = [&](const Worker& worker) {
     return [&] {
       const double before = cpu_seconds_of(worker.servers);
-      const Slice slice = run_slice(worker.steps, options.slice);
+      const Slice slice = worker.load(options.slice);
       const double spent = slice.cpu + cpu_seconds_of(worker.servers) - before;
       return spent / static_cast<double>(slice.steps) * 1e6;
     };

@@ -39,6 +39,11 @@ Slice run_slice(const std::vector<Step>& steps, std::chrono::milliseconds time) 
   return {.steps = done, .wall = wall.count(), .cpu = process_cpu_seconds() - cpu};
 }
 
+Load by_threads(std::vector<Step> steps) {
+  return
+      [steps = std::move(steps)](std::chrono::milliseconds time) { return run_slice(steps, time); };
+}
+
 Pairs take_turns(int slices, const std::function<double()>& ours,
                  const std::function<double()>& floor) {
   (void)ours();

@@ -24,8 +24,12 @@ struct Slice {
   [[nodiscard]] double per_cpu_second() const { return static_cast<double>(steps) / cpu; }
 };
 
-// Repeats every step on a thread of its own for this long. Throws what a step throws.
+// Works for this long and tells what was done. Throws what its work throws.
+using Load = std::function<Slice(std::chrono::milliseconds)>;
+
+// Repeats every step on a thread of its own.
 [[nodiscard]] Slice run_slice(const std::vector<Step>& steps, std::chrono::milliseconds time);
+[[nodiscard]] Load by_threads(std::vector<Step> steps);
 
 // Figures of ours and of its floor, taken in turns, so that what else the machine does meets both.
 struct Pairs {

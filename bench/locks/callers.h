@@ -12,6 +12,9 @@ namespace baton::bench {
 // caller uses.
 [[nodiscard]] std::vector<Step> callers(const LockClient& locks, int count, int names_each);
 
+// The same by callbacks: no caller has a thread.
+[[nodiscard]] Load callers_by_callback(const LockClient& locks, int count, int names_each);
+
 [[nodiscard]] LockName bench_name(int caller, int name);
 
 }  // namespace baton::bench

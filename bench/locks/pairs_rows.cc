@@ -21,11 +21,10 @@ std::string processes(Session& admin, const std::string& which) {
   return admin.ask("SELECT string_agg(pid::text, ',') FROM pg_stat_activity WHERE " + which);
 }
 
-Figure processor_time(Lab& lab, const std::vector<Step>& ours, const std::vector<Step>& floor) {
+Figure processor_time(Lab& lab, std::string what, const Load& ours, const Load& floor) {
   Session admin(lab.admin_url());
   const std::string database = "datname = 'many_callers' AND application_name ";
-  return compare_processor_time(lab.options(), "postgres-64",
-                                "PostgreSQL, 64 callers: processor time, client and server",
+  return compare_processor_time(lab.options(), "postgres-64", std::move(what),
                                 {ours, processes(admin, database + "= 'baton'")},
                                 {floor, processes(admin, database + "<> 'baton'")});
 }
@@ -35,8 +34,8 @@ Figure processor_time(Lab& lab, const std::vector<Step>& ours, const std::vector
 std::vector<Figure> postgres_one_caller(Lab& lab) {
   const std::string url = lab.new_database("one_caller");
   create_postgres_floor(url);
-  const auto ours = callers(open_or_throw(url), 1, kNamesOfOne);
-  const auto floor = postgres_floor(url, 1, kNamesOfOne);
+  const Load ours = by_threads(callers(open_or_throw(url), 1, kNamesOfOne));
+  const Load floor = by_threads(postgres_floor(url, 1, kNamesOfOne));
   return {compare_rates(lab.options(), "postgres-1", "PostgreSQL, 1 caller, against 1 raw session",
                         0.85, ours, floor)};
 }
@@ -44,10 +43,16 @@ std::vector<Figure> postgres_one_caller(Lab& lab) {
 std::vector<Figure> postgres_many_callers(Lab& lab) {
   const std::string url = lab.new_database("many_callers");
   create_postgres_floor(url);
-  const auto ours = callers(open_or_throw(url), 64, kNamesOfMany);
-  const auto floor = postgres_floor(url, 16, kNamesOfMany);
-  Figure rate = compare_rates(lab.options(), "postgres-64",
-                              "PostgreSQL, 64 callers, against 16 raw sessions", 4, ours, floor);
+  const auto locks = open_or_throw(url);
+  const Load callbacks = callers_by_callback(locks, 64, kNamesOfMany);
+  const Load threads = by_threads(callers(locks, 64, kNamesOfMany));
+  const Load floor = by_threads(postgres_floor(url, 16, kNamesOfMany));
+  const std::string against = ", against 16 raw sessions";
+  Figure rate = compare_rates(lab.options(), "postgres-64", "PostgreSQL, 64 callers" + against, 4,
+                              callbacks, floor);
+  Figure blocking =
+      compare_rates(lab.options(), "postgres-64", "PostgreSQL, 64 callers that block" + against, {},
+                    threads, floor);
   Figure connections{.row = "postgres-64",
                      .what = "PostgreSQL, 64 callers: connections",
                      .unit = "",
@@ -59,23 +64,27 @@ std::vector<Figure> postgres_many_callers(Lab& lab) {
                                                  "SELECT count(*) FROM pg_stat_activity WHERE "
                                                  "application_name = 'baton' AND datname = "
                                                  "'many_callers'");
-  return {std::move(rate), std::move(connections), processor_time(lab, ours, floor)};
+  return {std::move(rate), std::move(connections),
+          processor_time(lab, "PostgreSQL, 64 callers: processor time, client and server",
+                         callbacks, floor),
+          std::move(blocking),
+          processor_time(lab, "PostgreSQL, 64 callers that block: processor time", threads, floor)};
 }
 
 std::vector<Figure> sqlite_one_caller(Lab& lab) {
   const auto locks = open_or_throw("sqlite:" + (lab.directory() / "one.db").string());
-  const std::vector<Step> floor{
-      sqlite_floor((lab.directory() / "one_floor.db").string(), kNamesOfOne)};
+  const Load floor =
+      by_threads({sqlite_floor((lab.directory() / "one_floor.db").string(), kNamesOfOne)});
   return {compare_rates(lab.options(), "sqlite-1", "SQLite, 1 caller, against a raw loop", 0.7,
-                        callers(locks, 1, kNamesOfOne), floor)};
+                        by_threads(callers(locks, 1, kNamesOfOne)), floor)};
 }
 
 std::vector<Figure> sqlite_many_callers(Lab& lab) {
   const auto locks = open_or_throw("sqlite:" + (lab.directory() / "many.db").string());
-  const std::vector<Step> floor{
-      sqlite_floor((lab.directory() / "many_floor.db").string(), kNamesOfOne)};
+  const Load floor =
+      by_threads({sqlite_floor((lab.directory() / "many_floor.db").string(), kNamesOfOne)});
   return {compare_rates(lab.options(), "sqlite-16", "SQLite, 16 callers, against a raw loop", 3,
-                        callers(locks, 16, kNamesOfMany), floor)};
+                        by_threads(callers(locks, 16, kNamesOfMany)), floor)};
 }
 
 // With two callers, part of the time goes into their waiting for each other: for information.

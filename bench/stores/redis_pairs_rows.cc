@@ -17,8 +17,8 @@ constexpr int kNamesOfMany = 16;
 std::vector<Figure> redis_one_caller(const RowOptions& options) {
   const test::RedisServer server;
   const std::string processes = std::to_string(server.pid());
-  const auto ours = callers(open(server.url()).value(), 1, kNamesOfOne);
-  const auto floor = redis_floor(server.port(), 1, kNamesOfOne);
+  const Load ours = by_threads(callers(open(server.url()).value(), 1, kNamesOfOne));
+  const Load floor = by_threads(redis_floor(server.port(), 1, kNamesOfOne));
   return {compare_rates(options, "redis-1", "Redis, 1 caller, against a raw EVALSHA loop", 0.85,
                         ours, floor),
           compare_processor_time(options, "redis-1",
@@ -29,13 +29,20 @@ std::vector<Figure> redis_one_caller(const RowOptions& options) {
 std::vector<Figure> redis_many_callers(const RowOptions& options) {
   const test::RedisServer server;
   const std::string processes = std::to_string(server.pid());
-  const auto ours = callers(open(server.url()).value(), 64, kNamesOfMany);
-  const auto floor = redis_floor(server.port(), 16, kNamesOfMany);
-  return {compare_rates(options, "redis-64", "Redis, 64 callers, against 16 raw unpipelined loops",
-                        3, ours, floor),
-          compare_processor_time(options, "redis-64",
-                                 "Redis, 64 callers: processor time, client and server",
-                                 {ours, processes}, {floor, processes})};
+  const auto locks = open(server.url()).value();
+  const Load callbacks = callers_by_callback(locks, 64, kNamesOfMany);
+  const Load threads = by_threads(callers(locks, 64, kNamesOfMany));
+  const Load floor = by_threads(redis_floor(server.port(), 16, kNamesOfMany));
+  const std::string against = ", against 16 raw unpipelined loops";
+  return {
+      compare_rates(options, "redis-64", "Redis, 64 callers" + against, 3, callbacks, floor),
+      compare_processor_time(options, "redis-64",
+                             "Redis, 64 callers: processor time, client and server",
+                             {callbacks, processes}, {floor, processes}),
+      compare_rates(options, "redis-64", "Redis, 64 callers that block" + against, {}, threads,
+                    floor),
+      compare_processor_time(options, "redis-64", "Redis, 64 callers that block: processor time",
+                             {threads, processes}, {floor, processes})};
 }
 
 }  // namespace baton::bench

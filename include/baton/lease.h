@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -22,7 +23,8 @@ struct ReleaseOptions {
 };
 
 // A lock that is held, renewed in the background until it is released, lost or destroyed. Movable;
-// the destructor releases. All members may be called from any thread.
+// the destructor releases, and on a thread of the client, in a callback, it does not wait for that.
+// All members may be called from any thread.
 //
 // Trust it like this: before an effect that nothing else protects, ask valid(); during long work
 // watch lost(); in a database transaction call baton::fence first. Only the last is safe against a
@@ -68,6 +70,10 @@ class BATON_EXPORT Lease {
   // After it returns without an error, the lock is free for the next. `lost` means that it already
   // was, and that the note was not written.
   Result<void> release(const ReleaseOptions& options = {});
+
+  // The same without waiting for the store. `then` runs on a thread of the client: it must not
+  // block.
+  void release_async(std::function<void(Result<void>)> then = nullptr, NoteChange last_words = {});
 
   explicit operator bool() const { return held_ != nullptr; }
 

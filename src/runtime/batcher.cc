@@ -3,20 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/ending.h"
+
 namespace baton::runtime {
-namespace {
-
-bool only_ends_something(const Request& request) {
-  switch (request.verb) {
-    case Verb::release: return request.change.empty();
-    case Verb::cancel: return request.tombstone <= Millis(0);
-    case Verb::get: return true;
-    default: return false;
-  }
-}
-
-}  // namespace
-
 Result<Reply> Batcher::submit(Request& request, Deadline deadline) {
   if (direct_) return send_alone(request, deadline);
   Lane& lane = lanes_[only_ends_something(request) ? 1 : 0];

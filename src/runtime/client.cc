@@ -12,6 +12,8 @@
 namespace baton {
 namespace {
 
+using runtime::Course;
+using runtime::Errand;
 using runtime::error_of;
 using runtime::Grant;
 using runtime::HeldLease;
@@ -32,6 +34,9 @@ Error too_many() {
           .message = "too many acquires wait in this client",
           .retryable = true};
 }
+
+Error stopped_waiting() { return {.code = Code::cancelled, .message = "the wait was cancelled"}; }
+Error closed() { return {.code = Code::cancelled, .message = "the client was closed"}; }
 
 Request undoing(const Request& acquire) {
   Request cancel;
@@ -76,16 +81,22 @@ LockClient::Core::Core(std::shared_ptr<LockStore> store, ClientOptions options, 
       batcher_(*store_, can_),
       keeper_(*store_, *clock_, observer_.get()),
       hub_(*store_, *clock_, [this](GrantId grant) { keeper_.poke(grant); }),
+      courier_(*store_, *clock_, can_),
       watch_(store_->watch(channel_, hub_)) {}
 
 LockClient::Core::~Core() {
   watch_.reset();
+  courier_.stop();
   hub_.stop();
   keeper_.stop();
 }
 
+bool LockClient::Core::on_own_thread() const {
+  return courier_.on_own_thread() || hub_.on_own_thread() || keeper_.on_own_thread();
+}
+
 void LockClient::Core::destroy(Core* core) {
-  if (core->keeper_.on_own_thread() || core->hub_.on_own_thread()) {
+  if (core->on_own_thread()) {
     std::thread([core] { delete core; }).detach();
   } else {
     delete core;
@@ -146,11 +157,11 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
   return request;
 }
 
-Result<Lease> LockClient::Core::lease(const std::vector<LockName>& set, const Request& request,
-                                      Reply reply, Instant sent) {
+Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& request, Reply& reply,
+                                      Instant sent) {
   Grant grant{.id = request.grant,
-              .names = set,
-              .asks = request.asks,
+              .names = std::move(set),
+              .asks = std::move(request.asks),
               .tokens = std::move(reply.tokens),
               .note = std::move(reply.note),
               .ttl = request.ttl,
@@ -174,10 +185,11 @@ Result<Lease> LockClient::Core::lease(const std::vector<LockName>& set, const Re
 
 Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const AcquireOptions& options) {
   Course course;
-  if (observer_ == nullptr || set.empty()) return ask(set, options, course);
+  if (observer_ == nullptr || set.empty()) return ask(std::move(set), options, course);
+  const LockName name = set.front();
   const Instant from = clock_->now();
-  auto result = ask(set, options, course);
-  observer_->acquired({.name = set.front(),
+  auto result = ask(std::move(set), options, course);
+  observer_->acquired({.name = name,
                        .error = result ? nullptr : &result.error(),
                        .ttl = options.ttl,
                        .took = clock_->now() - from,
@@ -186,43 +198,57 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
   return result;
 }
 
-Result<Lease> LockClient::Core::ask(const std::vector<LockName>& set, const AcquireOptions& options,
+Result<Lease> LockClient::Core::ask(std::vector<LockName> set, const AcquireOptions& options,
                                     Course& course) {
   auto request = prepare(set, options);
   if (!request) return request.error();
   const Instant sent = clock_->now();
-  const Instant deadline = sent + options.wait;
   auto reply = batcher_.submit(*request, sent + can_.apply_limit + Millis(500));
-  const bool waits = options.wait > Millis(0);
+  if (reply && reply->outcome == Outcome::granted) {
+    return lease(std::move(set), *request, *reply, sent);
+  }
+  auto pause = not_granted(*request, reply, sent, options.wait);
+  if (!pause) return pause.error();
+  return wait(std::move(set), std::move(*request), sent + options.wait, std::move(*pause),
+              options.stop, course);
+}
+
+Result<LockClient::Core::Pause> LockClient::Core::not_granted(const Request& request,
+                                                              const Result<Reply>& reply,
+                                                              Instant sent, Millis wait) {
+  const bool waits = wait > Millis(0);
   if (!reply) {
     const Error& error = reply.error();
     // Until then the request may still take effect; after it, repeating or undoing it is safe.
     const Instant settled = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
-    if (waits && error.retryable && settled < deadline) {
-      return wait(set, *request, deadline, settled, error, false, options.stop, course);
+    if (waits && error.retryable && settled < sent + wait) {
+      return Pause{.until = settled, .so_far = error};
     }
     if (error.in_doubt) {
-      Request cancel = undoing(*request);
+      Request cancel = undoing(request);
       cancel.tombstone = 2 * can_.apply_limit;
-      hub_.undo(std::move(cancel), clock_->now(), sent + request->ttl + can_.apply_limit);
+      hub_.undo(std::move(cancel), clock_->now(), sent + request.ttl + can_.apply_limit);
     }
     return error;
   }
-  if (reply->outcome == Outcome::granted) return lease(set, *request, std::move(*reply), sent);
   const bool kept_out = reply->outcome == Outcome::busy && waits;
-  if (reply->outcome != Outcome::queued && !kept_out) return error_of(*reply, *request);
-  Error busy = error_of(*reply, *request);
+  if (reply->outcome != Outcome::queued && !kept_out) return error_of(*reply, request);
+  Error busy = error_of(*reply, request);
   busy.code = Code::timed_out;
-  const Instant again = clock_->now() + runtime::ask_pause(*reply, *request);
-  return wait(set, *request, deadline, again, std::move(busy), !kept_out, options.stop, course);
+  return Pause{.until = clock_->now() + runtime::ask_pause(*reply, request),
+               .queued = !kept_out,
+               .so_far = std::move(busy)};
 }
+
+bool LockClient::Core::is_full() const { return hub_.size() + courier_.size() >= max_waiting_; }
 
 namespace {
 
 // Counts a waiter for as long as it waits.
 class Waits {
  public:
-  Waits(ClientObserver* observer, const LockName& name) : observer_(observer), name_(name) {
+  Waits(std::shared_ptr<ClientObserver> observer, const LockName& name)
+      : observer_(std::move(observer)), name_(observer_ != nullptr ? name : LockName{}) {
     if (observer_ != nullptr) observer_->waiting(name_, 1);
   }
   ~Waits() {
@@ -232,8 +258,8 @@ class Waits {
   Waits& operator=(const Waits&) = delete;
 
  private:
-  ClientObserver* const observer_;
-  const LockName& name_;
+  const std::shared_ptr<ClientObserver> observer_;
+  const LockName name_;
 };
 
 // Where a blocked caller and the hub meet.
@@ -247,15 +273,14 @@ struct Meeting {
 
 }  // namespace
 
-Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Request& request,
-                                     Instant deadline, Instant from, Error so_far, bool queued,
-                                     const std::stop_token& stop, Course& course) {
-  if (hub_.size() >= max_waiting_) return too_many();
+Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request, Instant deadline,
+                                     Pause pause, const std::stop_token& stop, Course& course) {
+  if (is_full()) return too_many();
   course.waited = true;
-  const Waits waits(observer_.get(), set.front());
+  const Waits waits(observer_, set.front());
   const auto meeting = std::make_shared<Meeting>();
-  Error unanswered = so_far;
-  hub_.wait(request, deadline, from, queued, {}, std::move(so_far),
+  Error unanswered = pause.so_far;
+  hub_.wait(request, deadline, pause.until, pause.queued, {}, std::move(pause.so_far),
             [this, meeting, request](Result<Won> result) {
               const std::lock_guard lock(meeting->mutex);
               if (meeting->left && result) {
@@ -280,7 +305,7 @@ Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Req
     const bool stopped = meeting->stopped;
     lock.unlock();
     hub_.abandon(request.grant);
-    if (stopped) return Error{.code = Code::cancelled, .message = "the wait was cancelled"};
+    if (stopped) return stopped_waiting();
     unanswered.code = Code::timed_out;
     unanswered.message += "; the wait ended while the store did not answer";
     unanswered.retryable = true;
@@ -290,53 +315,57 @@ Result<Lease> LockClient::Core::wait(const std::vector<LockName>& set, const Req
   if (!*meeting->result) return meeting->result->error();
   Won& won = **meeting->result;
   course.handover = won.handover;
-  return lease(set, request, std::move(won.reply), won.sent);
-}
-
-// Tells the observer before `then`, also if the client is gone by that time.
-std::function<void(Result<Lease>)> LockClient::Core::told(
-    LockName name, Millis ttl, std::shared_ptr<const Course> course,
-    std::function<void(Result<Lease>)> then) const {
-  return [observer = observer_, clock = clock_, from = clock_->now(), name = std::move(name), ttl,
-          course = std::move(course), then = std::move(then)](Result<Lease> result) {
-    observer->acquired({.name = name,
-                        .error = result ? nullptr : &result.error(),
-                        .ttl = ttl,
-                        .took = clock->now() - from,
-                        .waited = course->waited,
-                        .handover = course->handover});
-    then(std::move(result));
-  };
+  return lease(std::move(set), request, won.reply, won.sent);
 }
 
 void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions options,
                                      std::function<void(Result<Lease>)> then) {
-  std::shared_ptr<Course> course;
-  if (observer_ != nullptr && !set.empty()) {
-    course = std::make_shared<Course>();
-    then = told(set.front(), options.ttl, course, std::move(then));
+  const auto errand = std::make_shared<Errand>(Errand{.set = std::move(set),
+                                                      .options = std::move(options),
+                                                      .then = std::move(then),
+                                                      .observer = observer_,
+                                                      .clock = clock_});
+  auto request = prepare(errand->set, errand->options);
+  if (!request) return errand->finish(request.error());
+  if (is_full()) return errand->finish(too_many());
+  if (errand->options.stop.stop_requested()) return errand->finish(stopped_waiting());
+  courier_.send(std::move(*request),
+                [this, errand](Request& asked, Result<Reply>& reply, Instant sent) {
+                  answered(errand, asked, reply, sent);
+                });
+}
+
+// On a thread of the courier, which this client outlives; but it may be going.
+void LockClient::Core::answered(const std::shared_ptr<Errand>& errand, Request& request,
+                                Result<Reply>& reply, Instant sent) {
+  const auto self = weak_from_this().lock();
+  if (reply && reply->outcome == Outcome::granted) {
+    if (self != nullptr) {
+      return errand->finish(lease(errand->take_set(), request, *reply, sent));
+    }
+    hub_.undo(undoing(request), clock_->now(), sent + request.ttl);
+    return errand->finish(closed());
   }
-  auto request = prepare(set, options);
-  if (!request) return then(request.error());
-  if (hub_.size() >= max_waiting_) return then(too_many());
-  const Request asked = *request;
-  const Instant now = clock_->now();
-  // A try has no time to wait, but the store may take its time to answer.
-  const Instant deadline =
-      now + (options.wait > Millis(0) ? options.wait : can_.apply_limit + Millis(500));
-  Error unanswered{
-      .code = Code::timed_out, .message = "the store did not answer in time", .retryable = true};
-  if (course != nullptr) observer_->waiting(set.front(), 1);
-  hub_.wait(std::move(*request), deadline, now, false, std::move(options.stop),
-            std::move(unanswered),
-            [self = weak_from_this(), observer = observer_, course, set = std::move(set), asked,
-             then = std::move(then)](Result<Won> result) {
-              if (course != nullptr) observer->waiting(set.front(), -1);
+  auto pause = not_granted(request, reply, sent, errand->options.wait);
+  if (!pause) return errand->finish(pause.error());
+  wait_in_background(errand, std::move(request), std::move(*pause));
+}
+
+void LockClient::Core::wait_in_background(const std::shared_ptr<Errand>& errand, Request request,
+                                          Pause pause) {
+  errand->course.waited = true;
+  auto waits = std::make_shared<Waits>(observer_, errand->set.front());
+  Request asked = request;
+  hub_.wait(std::move(request), errand->asked + errand->options.wait, pause.until, pause.queued,
+            errand->options.stop, std::move(pause.so_far),
+            [self = weak_from_this(), errand, waits = std::move(waits),
+             asked](Result<Won> result) mutable {
+              waits.reset();
+              if (!result) return errand->finish(result.error());
               const auto core = self.lock();
-              if (!result) return then(result.error());
-              if (!core) return then(Error{.code = Code::cancelled, .message = "closed"});
-              if (course != nullptr) *course = {result->waited, result->handover};
-              then(core->lease(set, asked, std::move(result->reply), result->sent));
+              if (!core) return errand->finish(closed());
+              errand->course.handover = result->handover;
+              errand->finish(core->lease(errand->take_set(), asked, result->reply, result->sent));
             });
 }
 

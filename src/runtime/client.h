@@ -6,6 +6,8 @@
 #include "baton/locks.h"
 #include "baton/observe.h"
 #include "runtime/batcher.h"
+#include "runtime/courier.h"
+#include "runtime/errand.h"
 #include "runtime/held_lease.h"
 #include "runtime/keeper.h"
 #include "runtime/wait_hub.h"
@@ -28,6 +30,8 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   [[nodiscard]] Clock& clock() { return *clock_; }
   [[nodiscard]] runtime::Keeper& keeper() { return keeper_; }
   [[nodiscard]] runtime::WaitHub& hub() { return hub_; }
+  [[nodiscard]] runtime::Courier& courier() { return courier_; }
+  [[nodiscard]] bool on_own_thread() const;
   [[nodiscard]] const Policy& policy() const { return policy_; }
   [[nodiscard]] const std::string& owner() const { return owner_; }
   [[nodiscard]] const Capabilities& can() const { return can_; }
@@ -39,24 +43,29 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   // The last reference may go in a callback, on our own thread, which cannot join itself.
   static void destroy(Core* core);
 
-  // What an acquire went through, for the observer.
-  struct Course {
-    bool waited = false;
-    std::optional<std::chrono::nanoseconds> handover;
+  // Until the hub asks again for somebody.
+  struct Pause {
+    Instant until;
+    bool queued = false;  // it stands in the store's queue
+    Error so_far;         // why it does not have the lock yet
   };
-  Result<Lease> ask(const std::vector<LockName>& set, const AcquireOptions& options,
-                    Course& course);
-  std::function<void(Result<Lease>)> told(LockName name, Millis ttl,
-                                          std::shared_ptr<const Course> course,
-                                          std::function<void(Result<Lease>)> then) const;
+
+  Result<Lease> ask(std::vector<LockName> set, const AcquireOptions& options,
+                    runtime::Course& course);
+  void answered(const std::shared_ptr<runtime::Errand>& errand, Request& request,
+                Result<Reply>& reply, Instant sent);
+  void wait_in_background(const std::shared_ptr<runtime::Errand>& errand, Request request,
+                          Pause pause);
 
   Result<Request> prepare(const std::vector<LockName>& set, const AcquireOptions& options);
-  Result<Lease> lease(const std::vector<LockName>& set, const Request& request, Reply reply,
-                      Instant sent);
-  // `so_far` is why it does not have the lock yet; `queued`, whether it stands in the queue.
-  Result<Lease> wait(const std::vector<LockName>& set, const Request& request, Instant deadline,
-                     Instant from, Error so_far, bool queued, const std::stop_token& stop,
-                     Course& course);
+  // Takes the request and the reply apart.
+  Result<Lease> lease(std::vector<LockName> set, Request& request, Reply& reply, Instant sent);
+  // What becomes of an acquire that was not granted at once: a pause, or its end.
+  Result<Pause> not_granted(const Request& request, const Result<Reply>& reply, Instant sent,
+                            Millis wait);
+  Result<Lease> wait(std::vector<LockName> set, Request request, Instant deadline, Pause pause,
+                     const std::stop_token& stop, runtime::Course& course);
+  [[nodiscard]] bool is_full() const;
 
   const std::shared_ptr<LockStore> store_;
   Clock* const clock_;
@@ -69,6 +78,7 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   runtime::Batcher batcher_;
   runtime::Keeper keeper_;
   runtime::WaitHub hub_;
+  runtime::Courier courier_;
   std::unique_ptr<Watch> watch_;
 };
 

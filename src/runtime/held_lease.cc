@@ -11,6 +11,12 @@ namespace {
 // What is left of a grant in the store is over by then, whatever happens.
 Instant over_by(Instant trusted_until, Millis ttl) { return trusted_until + core::margin(ttl); }
 
+Result<void> check_note(const NoteChange& change) {
+  if (!change.text || change.text->size() <= kMaxNoteBytes) return {};
+  return Error{.code = Code::bad_request,
+               .message = "a note has at most " + std::to_string(kMaxNoteBytes) + " bytes"};
+}
+
 }  // namespace
 
 HeldLease::HeldLease(LockClient::Core& client, Grant grant)
@@ -122,10 +128,7 @@ void HeldLease::poke() {
 }
 
 Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
-  if (change.text && change.text->size() > kMaxNoteBytes) {
-    return Error{.code = Code::bad_request,
-                 .message = "a note has at most " + std::to_string(kMaxNoteBytes) + " bytes"};
-  }
+  if (auto ok = check_note(change); !ok) return ok;
   if (!valid()) return Error{.code = Code::lost, .message = "the lease is lost: " + why_lost()};
   Request renew = request(Verb::renew);
   renew.change = std::move(change);
@@ -199,22 +202,45 @@ Error HeldLease::give_up_convert(const Request& convert, Error error) {
   return error;
 }
 
-Result<void> HeldLease::release(const ReleaseOptions& options) {
-  if (options.note.text && options.note.text->size() > kMaxNoteBytes) {
-    return Error{.code = Code::bad_request,
-                 .message = "a note has at most " + std::to_string(kMaxNoteBytes) + " bytes"};
-  }
-  if (!options.to.empty()) {
-    if (auto ok = check_heir(options); !ok) return ok;
-  }
+Result<void> HeldLease::begin_release(const NoteChange& last_words) {
+  if (auto ok = check_note(last_words); !ok) return ok;
   if (released_.exchange(true)) {
     return Error{.code = Code::lost, .message = "the lease was released before"};
   }
+  return {};
+}
+
+Result<void> HeldLease::release(const ReleaseOptions& options) {
+  if (!options.to.empty()) {
+    if (auto ok = check_heir(options); !ok) return ok;
+  }
+  if (auto ok = begin_release(options.note); !ok) return ok;
   if (observer() == nullptr) return give_back(options);
   const Instant at = client_.clock().now();
   auto released = give_back(options);
   tell(released, at);
   return released;
+}
+
+void HeldLease::release_async(NoteChange last_words, std::function<void(Result<void>)> then) {
+  if (auto ok = begin_release(last_words); !ok) {
+    if (then) then(ok.error());
+    return;
+  }
+  const Instant at = client_.clock().now();
+  client_.courier().send(last_request(std::move(last_words)),
+                         [self = shared_from_this(), at, then = std::move(then)](
+                             Request release, Result<Reply> reply, Instant /*sent*/) {
+                           auto released = self->given_back(release, reply);
+                           if (self->observer() != nullptr) self->tell(released, at);
+                           if (then) then(std::move(released));
+                         });
+}
+
+void HeldLease::let_go() {
+  if (released_.load(std::memory_order_acquire)) return;
+  if (client_.on_own_thread()) return release_async({}, nullptr);
+  (void)release({});
 }
 
 // Nobody else can have been granted the lock before what the store knows of it is over.
@@ -226,12 +252,17 @@ void HeldLease::tell(const Result<void>& released, Instant at) const {
                         .overlap = std::max(overlap, Instant::duration(0))});
 }
 
-Result<void> HeldLease::give_back(const ReleaseOptions& options) {
-  // In this order: nobody works on under a lock that is being given away.
+// In this order: nobody works on under a lock that is being given away.
+Request HeldLease::last_request(NoteChange last_words) {
   end("released");
   client_.keeper().drop(*this);
   Request release = request(Verb::release);
-  release.change = options.note;
+  release.change = std::move(last_words);
+  return release;
+}
+
+Result<void> HeldLease::give_back(const ReleaseOptions& options) {
+  Request release = last_request(options.note);
   release.to = options.to;
   auto reply = client_.submit(release, options.timeout);
   if (reply && reply->outcome == Outcome::denied) {
@@ -239,6 +270,10 @@ Result<void> HeldLease::give_back(const ReleaseOptions& options) {
     release.to.clear();
     reply = client_.submit(release, options.timeout);
   }
+  return given_back(release, reply);
+}
+
+Result<void> HeldLease::given_back(Request& release, Result<Reply>& reply) {
   if (reply && reply->outcome == Outcome::busy) {
     reply = Error{.code = Code::unavailable,
                   .message = "the store could not touch " + print_path(name()) + " just now",

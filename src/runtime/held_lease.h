@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -54,6 +55,8 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   Result<void> set_note(NoteChange change, Millis timeout);
   Result<void> convert(Mode mode, Millis wait);
   Result<void> release(const ReleaseOptions& options);
+  void release_async(NoteChange last_words, std::function<void(Result<void>)> then);
+  void let_go();  // nobody has it any more
 
   // For the Keeper.
   [[nodiscard]] Request renewal() const;
@@ -73,7 +76,10 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   [[nodiscard]] ClientObserver* observer() const;  // null: nobody is told
   [[nodiscard]] Request request(Verb verb) const;
   bool end(const std::string& why);
+  Result<void> begin_release(const NoteChange& last_words);
+  Request last_request(NoteChange last_words);
   Result<void> give_back(const ReleaseOptions& options);
+  Result<void> given_back(Request& release, Result<Reply>& reply);
   void tell(const Result<void>& released, Instant at) const;
   void finish_convert(const Request& request, const Reply& reply, Instant sent);
   Error give_up_convert(const Request& convert, Error error);

@@ -10,7 +10,7 @@ Lease::Lease(std::shared_ptr<void> client, std::shared_ptr<runtime::HeldLease> h
 Lease::~Lease() {
   if (held_ == nullptr) return;
   try {
-    (void)held_->release({});
+    held_->let_go();
   } catch (...) {  // NOLINT: out of memory; the lock ends by its ttl
   }
 }
@@ -42,5 +42,9 @@ Result<void> Lease::set_note(NoteChange change, Millis timeout) {
 Result<void> Lease::convert(Mode mode, Millis wait) { return held_->convert(mode, wait); }
 
 Result<void> Lease::release(const ReleaseOptions& options) { return held_->release(options); }
+
+void Lease::release_async(std::function<void(Result<void>)> then, NoteChange last_words) {
+  held_->release_async(std::move(last_words), std::move(then));
+}
 
 }  // namespace baton

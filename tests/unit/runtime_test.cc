@@ -7,6 +7,7 @@
 #include "baton/memory_store.h"
 #include "baton/observe.h"
 #include "runtime/batcher.h"
+#include "runtime/courier.h"
 
 namespace baton {
 namespace {
@@ -38,6 +39,7 @@ TEST(Observe, counts_and_describes_every_call_and_changes_none) {
 class GatedStore final : public LockStore {
  public:
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline) override {
+    last_verb = batch.front().verb;
     ++calls;
     largest = std::max(largest.load(), batch.size());
     gate.wait();
@@ -53,6 +55,7 @@ class GatedStore final : public LockStore {
   [[nodiscard]] Capabilities capabilities() const override { return {}; }
 
   std::latch gate{1};
+  std::atomic<Verb> last_verb{Verb::get};
   std::atomic<std::size_t> calls{0};
   std::atomic<std::size_t> largest{0};
 };
@@ -76,6 +79,84 @@ TEST(Batcher, callers_gather_while_a_batch_is_in_flight_and_each_gets_its_own_re
   callers.clear();
   EXPECT_EQ(right, 50);
   EXPECT_LE(store.calls, 50U);
+}
+
+Request numbered(std::uint64_t number) {
+  Request request;
+  request.verb = Verb::acquire;
+  request.grant = {0, number};
+  return request;
+}
+
+TEST(Courier, requests_gather_while_a_batch_is_in_flight_and_each_gets_its_own_reply) {
+  GatedStore store;
+  std::latch answered(50);
+  std::atomic<int> right = 0;
+  runtime::Courier courier(store, system_clock(), {});
+  const auto send = [&](std::uint64_t number) {
+    courier.send(numbered(number), [&, number](Request& request, Result<Reply>& reply, Instant) {
+      if (request.grant.low == number && reply && reply->tokens.at(0) == number) ++right;
+      answered.count_down();
+    });
+  };
+  send(1);
+  while (store.calls == 0) std::this_thread::yield();
+  for (std::uint64_t i = 2; i <= 50; ++i) send(i);
+  EXPECT_EQ(courier.size(), 49U);
+  store.gate.count_down();
+  answered.wait();
+  EXPECT_EQ(right, 50);
+  EXPECT_EQ(store.calls, 2U);
+  EXPECT_EQ(store.largest, 49U);
+}
+
+TEST(Courier, what_ends_something_is_not_held_up_by_what_begins) {
+  GatedStore store;
+  std::latch answered(3);
+  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  const auto count = [&](Request&, Result<Reply>&, Instant) { answered.count_down(); };
+  courier.send(numbered(1), count);
+  while (store.calls == 0) std::this_thread::yield();
+  Request release = numbered(2);
+  release.verb = Verb::release;
+  courier.send(release, count);
+  courier.send(numbered(3), count);
+  while (store.calls < 2) std::this_thread::yield();
+  EXPECT_EQ(store.last_verb, Verb::release);
+  store.gate.count_down();
+  answered.wait();
+  EXPECT_EQ(store.calls, 3U);
+}
+
+TEST(Courier, when_it_stops_endings_are_still_sent_and_the_others_told) {
+  GatedStore store;
+  std::atomic<int> sent = 0;
+  std::atomic<int> cancelled = 0;
+  const auto count = [&](Request&, Result<Reply>& reply, Instant) {
+    if (reply) ++sent;
+    if (!reply && reply.error().code == Code::cancelled) ++cancelled;
+  };
+  runtime::Courier courier(store, system_clock(), {});
+  courier.send(numbered(1), count);
+  while (store.calls == 0) std::this_thread::yield();
+  Request release = numbered(2);
+  release.verb = Verb::release;
+  courier.send(numbered(3), count);
+  courier.send(release, count);
+  std::jthread stopper([&] { courier.stop(); });
+  // Once it has begun to stop, it refuses at once; the one in flight is still in flight.
+  for (bool refused = false; !refused; std::this_thread::yield()) {
+    const auto here = std::this_thread::get_id();
+    courier.send(numbered(4), [&, here](Request& request, Result<Reply>& reply, Instant sent_at) {
+      if (std::this_thread::get_id() == here) refused = true;
+      count(request, reply, sent_at);
+    });
+  }
+  EXPECT_EQ(sent, 0);
+  store.gate.count_down();
+  stopper.join();
+  EXPECT_EQ(sent, 2) << "the one in flight, and the release";
+  EXPECT_GE(cancelled, 2) << "who waited, and who came too late";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/apply.h"
+#include "store/common/uses.h"
 #include "store/postgres/sql_error.h"
 
 namespace baton::store::postgres {
@@ -40,7 +41,7 @@ BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settin
 // A request takes the short way if the row of its one name may decide it, and no other request of
 // the batch could see the difference: the names of all others are different ones.
 void BatchRun::sort_out() {
-  std::vector<std::string_view> keys;
+  Uses<std::string_view> names;
   bool schema_in_use = false;
   renewals_only_ = true;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
@@ -52,17 +53,13 @@ void BatchRun::sort_out() {
     schema_in_use = schema_in_use || batch_[i].asks[0].key == core::kSchemaKey;
     renewals_only_ = renewals_only_ && batch_[i].verb == Verb::renew;
     if (batch_.size() == 1) continue;
-    for (const Ask& ask : batch_[i].asks) keys.push_back(ask.key);
+    for (const Ask& ask : batch_[i].asks) names.add(ask.key);
   }
-  std::sort(keys.begin(), keys.end());
-  const auto used_once = [&](std::string_view key) {
-    const auto [first, last] = std::equal_range(keys.begin(), keys.end(), key);
-    return last - first == 1;
-  };
+  names.count();
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (settled_[i]) continue;
     const Request& request = batch_[i];
-    const bool alone = !schema_in_use && (batch_.size() == 1 || used_once(request.asks[0].key));
+    const bool alone = !schema_in_use && !names.more_than_once(request.asks[0].key);
     (alone && is_simple(request)  ? quick_
      : alone && is_noted(request) ? noted_
                                   : slow_)

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <unordered_map>
 
 #include "core/apply.h"
+#include "store/common/uses.h"
 #include "store/redis/redis_error.h"
 
 namespace baton::store::redis {
@@ -77,8 +77,9 @@ std::optional<std::string> BatchRun::unsupported(const Request& request) const {
 // A request takes the shortest way if it is a plain one, its name was free lately, and no other of
 // the batch could see the difference: the names and grants of all others are different ones.
 void BatchRun::sort_out() {
-  std::unordered_map<std::string_view, int> uses;
-  std::unordered_map<GrantId, int> grants;
+  Uses<std::string_view> names;
+  Uses<GrantId> grants;
+  bool schema_in_use = false;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (auto rule = core::broken_rule(batch_[i])) {
       replies_[i].message = std::move(*rule);
@@ -90,17 +91,21 @@ void BatchRun::sort_out() {
     }
     replies_[i].outcome = Outcome::busy;  // to be answered
     if (batch_.size() == 1) continue;
-    ++grants[batch_[i].grant];
-    for (const Ask& ask : batch_[i].asks) ++uses[ask.key];
+    grants.add(batch_[i].grant);
+    for (const Ask& ask : batch_[i].asks) {
+      names.add(ask.key);
+      schema_in_use = schema_in_use || ask.key == core::kSchemaKey;
+    }
   }
-  const bool schema_in_use = uses.contains(core::kSchemaKey);
+  names.count();
+  grants.count();
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (replies_[i].outcome != Outcome::busy) continue;
     const Request& request = batch_[i];
     renewals_only_ = renewals_only_ && request.verb == Verb::renew;
-    const bool once =
-        uses.empty() || (uses[request.asks[0].key] == 1 && grants[request.grant] == 1);
-    file(i, route_of(request, once && !schema_in_use));
+    const bool alone = !schema_in_use && !names.more_than_once(request.asks[0].key) &&
+                       !grants.more_than_once(request.grant);
+    file(i, route_of(request, alone));
   }
 }
 

@@ -44,6 +44,10 @@ void pack_claimant(Packer& out, const Request& request) {
   pack_ordinal(out, request.if_ordinal_below);
   pack_change(out, request.change);
   out.text(request.predicate).text(request.owner).text(request.channel);
+  if (request.metadata.empty()) {
+    out.text("");
+    return;
+  }
   Packer metadata;
   for (const auto& [name, value] : request.metadata) metadata.text(name).text(value);
   out.text(metadata.bytes());
@@ -51,7 +55,9 @@ void pack_claimant(Packer& out, const Request& request) {
 
 // A plain holder alone on its name: its value from the ttl on.
 void pack_sole_tail(Packer& out, const Request& request) {
-  out.real(request.ttl.count()).real(request.at_least_for.count()).text(grant_bytes(request.grant));
+  out.real(request.ttl.count())
+      .real(request.at_least_for.count())
+      .text(GrantBytes(request.grant).text());
   out.number(static_cast<std::int64_t>(request.asks[0].mode)).number(0).flag(false);
   pack_claimant(out, request);
   out.array(0).array(0).text("0").text("");
@@ -204,14 +210,11 @@ bool is_plain(const Request& request) {
          request.asks[0].key != core::kSchemaKey;
 }
 
-std::string grant_bytes(GrantId grant) {
-  if (grant.empty()) return {};
-  std::string bytes(16, '\0');
+GrantBytes::GrantBytes(GrantId grant) : size_(grant.empty() ? 0 : 16) {
   for (int i = 0; i < 8; ++i) {
-    bytes[static_cast<std::size_t>(7 - i)] = static_cast<char>(grant.high >> (8 * i));
-    bytes[static_cast<std::size_t>(15 - i)] = static_cast<char>(grant.low >> (8 * i));
+    bytes_[static_cast<std::size_t>(7 - i)] = static_cast<char>(grant.high >> (8 * i));
+    bytes_[static_cast<std::size_t>(15 - i)] = static_cast<char>(grant.low >> (8 * i));
   }
-  return bytes;
 }
 
 GrantId grant_in(std::string_view bytes) {
@@ -312,7 +315,9 @@ void Parcel::write_arguments(Commands& commands) const {
       break;
     }
     case Script::release_held:
-      for (const Request* request : requests_) commands.word({grant_bytes(request->grant)});
+      for (const Request* request : requests_) {
+        commands.word({GrantBytes(request->grant).text()});
+      }
       break;
   }
 }
@@ -321,7 +326,7 @@ void Parcel::write_arguments(Commands& commands) const {
 void Parcel::pack(Packer& out, const Request& request, const std::vector<std::size_t>& at) const {
   static constexpr std::size_t kSizes[] = {11, 6, 6, 6, 7, 5, 5, 3};
   out.array(kSizes[static_cast<std::size_t>(request.verb)]);
-  out.number(static_cast<std::int64_t>(request.verb)).text(grant_bytes(request.grant));
+  out.number(static_cast<std::int64_t>(request.verb)).text(GrantBytes(request.grant).text());
   const bool single = at.size() == 1;
   const auto each = [&](auto one) {
     if (!single) out.array(at.size());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -90,8 +91,16 @@ struct Answer {
 // A name's value as stored.
 [[nodiscard]] core::NameState read_value(std::string_view value);
 
-// A grant is sixteen bytes here.
-[[nodiscard]] std::string grant_bytes(GrantId grant);
+// A grant is sixteen bytes here, none nothing.
+class GrantBytes {
+ public:
+  explicit GrantBytes(GrantId grant);
+  [[nodiscard]] std::string_view text() const { return {bytes_.data(), size_}; }
+
+ private:
+  std::array<char, 16> bytes_;
+  std::size_t size_;
+};
 [[nodiscard]] GrantId grant_in(std::string_view bytes);
 
 }  // namespace baton::store::redis

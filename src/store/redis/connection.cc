@@ -55,6 +55,7 @@ Value value_of(const redisReply& reply) {
       break;
     case REDIS_REPLY_ARRAY:
       value.kind = Value::Kind::list;
+      value.list.reserve(reply.elements);
       for (std::size_t i = 0; i < reply.elements; ++i) {
         value.list.push_back(value_of(*reply.element[i]));
       }

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "baton/clock.h"
+#include "baton/store.h"
+
+namespace baton::runtime {
+
+// Sends the requests of callers that do not wait, in batches, on threads of its own: as many as the
+// store works on at once, started when they are needed. While all are on their way, what comes
+// gathers, and goes as one.
+//
+// Like the Batcher, it gathers requests that only end something apart from the others.
+class Courier {
+ public:
+  // The request again, what the store said, both to be taken, and when it was sent. Called exactly
+  // once, on a thread of the courier.
+  using Then = std::function<void(Request& request, Result<Reply>& reply, Instant sent)>;
+
+  Courier(LockStore& store, Clock& clock, const Capabilities& can)
+      : store_(store), clock_(clock), apply_limit_(can.apply_limit), most_(can.parallel) {}
+  ~Courier() { stop(); }
+  Courier(const Courier&) = delete;
+  Courier& operator=(const Courier&) = delete;
+
+  void send(Request request, Then then);
+
+  // Requests that were handed in and are not on their way yet.
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] bool on_own_thread() const;
+
+  // What gathered to end something is still sent, once; whoever asks for something is told that the
+  // client was closed.
+  void stop();
+
+ private:
+  static constexpr std::size_t kMaxBatch = 512;
+
+  struct Batch {
+    std::vector<Request> requests;
+    std::vector<Then> thens;
+  };
+  using Lane = std::deque<Batch>;  // all but the last are full
+
+  void work();
+  Batch next();  // under the mutex
+  void deliver(Batch batch, Millis patience);
+
+  LockStore& store_;
+  Clock& clock_;
+  const Millis apply_limit_;
+  const std::size_t most_;  // threads
+
+  mutable std::mutex mutex_;
+  std::condition_variable gathered_;
+  std::array<Lane, 2> lanes_;  // endings in the second
+  std::size_t last_lane_ = 1;  // that a batch was taken from
+  std::size_t idle_ = 0;
+  bool stopped_ = false;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace baton::runtime

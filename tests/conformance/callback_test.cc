@@ -1,0 +1,249 @@
+// What acquire and release promise to callers that do not wait for them, on whatever store the
+// program was built for.
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <future>
+#include <mutex>
+
+#include "baton/locks.h"
+#include "harness.h"
+#include "manual_clock.h"
+#include "support/flaky_store.h"
+#include "support/wait.h"
+
+namespace baton::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Line = FlakyStore::Line;
+
+const LockName kName{.subject = "report", .resources = {"2026-11"}};
+const AcquireOptions kShort{.ttl = 3s};
+const AcquireOptions kPatient{.ttl = 3s, .wait = 600s};
+
+class Callback : public ::testing::Test {
+ protected:
+  std::shared_ptr<ManualTime> time = std::make_shared<ManualTime>();
+  ManualClock clock{time};
+  std::shared_ptr<LockStore> store = factory().fresh(time);
+
+  void TearDown() override {
+    EXPECT_TRUE(poll_until([&] { return store.use_count() == 1; }));
+  }
+
+  struct Replica {
+    std::shared_ptr<FlakyStore> line;
+    LockClient locks;
+  };
+  Replica replica(const std::string& owner) {
+    auto line = std::make_shared<FlakyStore>(store);
+    return {line, LockClient::make(line, {.owner = owner, .clock = &clock}).value()};
+  }
+
+  // What a callback was given.
+  template <typename T>
+  struct Answer {
+    std::promise<Result<T>> promise;
+    std::future<Result<T>> future = promise.get_future();
+    auto then() {
+      return [this](Result<T> result) { promise.set_value(std::move(result)); };
+    }
+  };
+  template <typename T>
+  Result<T> value_of(Answer<T>& answer) {
+    EXPECT_TRUE(eventually([&] { return is_there(answer); }));
+    return answer.future.get();
+  }
+  template <typename T>
+  static bool is_there(const Answer<T>& answer) {
+    return answer.future.wait_for(0s) == std::future_status::ready;
+  }
+
+  // Lets time pass until it is so. Only liveness is tested with it, never a point in time.
+  template <typename Condition>
+  bool eventually(Condition condition) {
+    return poll_until(
+        [&] {
+          if (condition()) return true;
+          time->advance(5ms);
+          return false;
+        },
+        60s, 1ms);
+  }
+};
+
+TEST_F(Callback, a_free_lock_is_granted_and_free_again_once_its_release_was_answered) {
+  auto a = replica("a");
+  auto b = replica("b");
+  Answer<Lease> granted;
+  a.locks.acquire_async({kName}, kShort, granted.then());
+  auto lease = value_of(granted);
+  ASSERT_TRUE(lease) << lease.error().message;
+  EXPECT_TRUE(lease->valid());
+  EXPECT_EQ(b.locks.try_acquire(kName, kShort).error().code, Code::busy);
+  Answer<void> released;
+  lease->release_async(released.then());
+  EXPECT_FALSE(lease->valid()) << "nobody works on under a lock that is being given away";
+  EXPECT_TRUE(lease->lost().stop_requested());
+  EXPECT_TRUE(value_of(released));
+  const auto next = b.locks.try_acquire(kName, kShort);
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_GT(next->token(), lease->token());
+}
+
+TEST_F(Callback, a_taken_lock_is_busy_at_once_for_who_does_not_wait) {
+  auto a = replica("a");
+  auto b = replica("b");
+  const auto held = a.locks.acquire(kName, kShort).value();
+  Answer<Lease> asked;
+  b.locks.acquire_async({kName}, kShort, asked.then());
+  const auto busy = value_of(asked);
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().code, Code::busy);
+  EXPECT_NE(busy.error().message.find("held by a"), std::string::npos) << busy.error().message;
+}
+
+TEST_F(Callback, a_taken_lock_comes_to_who_waits_when_its_holder_lets_go) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto held = a.locks.acquire(kName, {.ttl = 600s}).value();
+  Answer<Lease> asked;
+  b.locks.acquire_async({kName}, kPatient, asked.then());
+  EXPECT_TRUE(eventually([&] { return a.locks.get(kName).value().waiting == 1; }));
+  EXPECT_FALSE(is_there(asked));
+  held.release_async();
+  EXPECT_TRUE(value_of(asked));
+}
+
+TEST_F(Callback, a_wait_that_is_stopped_is_cancelled_and_leaves_the_queue) {
+  auto a = replica("a");
+  auto b = replica("b");
+  const auto held = a.locks.acquire(kName, {.ttl = 600s}).value();
+  std::stop_source stop;
+  AcquireOptions options = kPatient;
+  options.stop = stop.get_token();
+  Answer<Lease> asked;
+  b.locks.acquire_async({kName}, options, asked.then());
+  EXPECT_TRUE(eventually([&] { return a.locks.get(kName).value().waiting == 1; }));
+  stop.request_stop();
+  EXPECT_EQ(value_of(asked).error().code, Code::cancelled);
+  EXPECT_TRUE(eventually([&] { return a.locks.get(kName).value().waiting == 0; }));
+  Answer<Lease> late;
+  b.locks.acquire_async({kName}, options, late.then());
+  EXPECT_EQ(value_of(late).error().code, Code::cancelled) << "stopped before it began";
+}
+
+TEST_F(Callback, last_words_are_written_with_the_release) {
+  auto a = replica("a");
+  if (!a.locks.capabilities().notes) GTEST_SKIP() << "this store keeps no notes";
+  auto lease = a.locks.acquire(kName, kShort).value();
+  Answer<void> released;
+  lease.release_async(released.then(), {.ordinal = 7, .text = "done"});
+  EXPECT_TRUE(value_of(released));
+  EXPECT_EQ(a.locks.acquire(kName, kShort).value().note(), (Note{7, "done"}));
+}
+
+TEST_F(Callback, a_second_release_says_that_it_was_released_before) {
+  auto a = replica("a");
+  auto lease = a.locks.acquire(kName, kShort).value();
+  Answer<void> first;
+  Answer<void> second;
+  lease.release_async(first.then());
+  lease.release_async(second.then());
+  EXPECT_TRUE(value_of(first));
+  EXPECT_EQ(value_of(second).error().code, Code::lost);
+}
+
+TEST_F(Callback, a_lease_that_is_dropped_in_a_callback_is_released_without_holding_it_up) {
+  auto a = replica("a");
+  auto b = replica("b");
+  Answer<void> dropped;
+  a.locks.acquire_async({kName}, {.ttl = 600s}, [&](Result<Lease> lease) {
+    ASSERT_TRUE(lease) << lease.error().message;
+    a.line->set(Line::refuses);  // a release that waited for the store would fail here, and be late
+    const auto before = a.line->calls();
+    { const Lease gone = std::move(*lease); }
+    EXPECT_EQ(a.line->calls(), before) << "the store was asked while the callback waited";
+    a.line->set(Line::good);
+    dropped.promise.set_value({});
+  });
+  EXPECT_TRUE(value_of(dropped));
+  const auto before = time->now();
+  EXPECT_TRUE(eventually([&] { return b.locks.try_acquire(kName, kShort).has_value(); }));
+  EXPECT_LT(time->now() - before, 500s) << "only its TTL freed it";
+}
+
+TEST_F(Callback, a_grant_whose_answer_was_lost_is_taken_back) {
+  auto a = replica("a");
+  auto b = replica("b");
+  a.line->set(Line::loses_replies);
+  Answer<Lease> asked;
+  a.locks.acquire_async({kName}, {.ttl = 600s}, asked.then());
+  const auto lost = value_of(asked);
+  ASSERT_FALSE(lost);
+  EXPECT_TRUE(lost.error().in_doubt);
+  a.line->set(Line::good);
+  const auto before = time->now();
+  EXPECT_TRUE(eventually([&] { return b.locks.try_acquire(kName, kShort).has_value(); }));
+  EXPECT_LT(time->now() - before, 500s) << "only its TTL freed it";
+}
+
+TEST_F(Callback, a_release_that_did_not_come_through_is_sent_again) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto lease = a.locks.acquire(kName, {.ttl = 600s}).value();
+  a.line->set(Line::refuses);
+  Answer<void> released;
+  lease.release_async(released.then());
+  EXPECT_EQ(value_of(released).error().code, Code::unavailable);
+  a.line->set(Line::good);
+  const auto before = time->now();
+  EXPECT_TRUE(eventually([&] { return b.locks.try_acquire(kName, kShort).has_value(); }));
+  EXPECT_LT(time->now() - before, 500s) << "only its TTL freed it";
+}
+
+TEST_F(Callback, a_client_that_goes_still_gives_back_what_it_had) {
+  auto b = replica("b");
+  {
+    auto a = replica("a");
+    for (int i = 0; i < 20; ++i) {
+      const LockName name{.subject = "report", .resources = {std::to_string(i)}};
+      a.locks.acquire(name, {.ttl = 600s}).value().release_async();
+    }
+  }
+  for (int i = 0; i < 20; ++i) {
+    const LockName name{.subject = "report", .resources = {std::to_string(i)}};
+    EXPECT_TRUE(b.locks.try_acquire(name, kShort)) << i;
+  }
+}
+
+TEST_F(Callback, many_callers_without_threads_exclude_each_other) {
+  auto a = replica("a");
+  auto b = replica("b");
+  constexpr int kCallers = 30;
+  constexpr int kTurns = 4;
+  std::atomic<int> holding = 0;
+  std::atomic<int> turns = 0;
+  std::atomic<bool> overlap = false;
+  std::function<void(LockClient&, int)> take = [&](LockClient& locks, int left) {
+    if (left == 0) return;
+    locks.acquire_async({kName}, {.ttl = 60s, .wait = 3600s}, [&, left](Result<Lease> lease) {
+      if (!lease) return;
+      if (++holding > 1) overlap = true;
+      --holding;
+      lease->release_async([&, left](const Result<void>& released) {
+        EXPECT_TRUE(released);
+        ++turns;
+        take(locks, left - 1);
+      });
+    });
+  };
+  for (int i = 0; i < kCallers; ++i) take(i % 2 == 0 ? a.locks : b.locks, kTurns);
+  EXPECT_TRUE(eventually([&] { return turns == kCallers * kTurns; })) << turns;
+  EXPECT_FALSE(overlap);
+}
+
+}  // namespace
+}  // namespace baton::test
