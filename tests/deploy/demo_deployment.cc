@@ -1,0 +1,129 @@
+#include "deploy/demo_deployment.h"
+
+#include <fstream>
+#include <stdexcept>
+
+#include <nlohmann/json.hpp>
+#include <signal.h>
+
+namespace baton::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The address out of "… metrics on http://127.0.0.1:4711/metrics".
+std::string target_in(const std::string& text) {
+  const std::string before = "metrics on http://";
+  const auto from = text.find(before) + before.size();
+  return text.substr(from, text.find("/metrics", from) - from);
+}
+
+}  // namespace
+
+DemoDeployment::DemoDeployment(const std::vector<std::string>& rule_files) {
+  configure();
+  // Makes the tables of the source, which the nodes only read.
+  const auto made = run({.argv = {BATON_WAREHOUSE, "generate", "--source", file("source.db"),
+                                  "--rate", "10", "--seconds", "0.1"}});
+  if (!made.status.success()) throw std::runtime_error(made.err);
+  start("generator", {BATON_WAREHOUSE, "generate", "--source", file("source.db"), "--rate", "60",
+                      "--seconds", "600"});
+  PrometheusOptions options{.rule_files = rule_files, .interval = "500ms"};
+  options.targets = {start_node("node-a", {}), start_node("node-b", {}),
+                     start_node("node-c", {"--source", "wes=" + file("none/source.db")}),
+                     start_candidate("replica-1"), start_candidate("replica-2")};
+  prometheus_ = std::make_unique<PrometheusServer>(std::move(options));
+  hand_overs_ = std::jthread([this](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      (void)baton({"leader", "resign", "outbox", "--timeout", "10s"});
+      std::this_thread::sleep_for(500ms);
+    }
+  });
+}
+
+std::string DemoDeployment::file(const std::string& name) const {
+  return "sqlite:" + (dir_ / name).string();
+}
+
+// As in apps/warehouse/warehouse.yaml, but in a hurry.
+void DemoDeployment::configure() const {
+  std::ofstream(dir_ / "warehouse.yaml") << R"(scheduler:
+  observer:
+    fixed-delay: 200
+    backoff: 200
+    lock:
+      ttl: 2000
+warehouse:
+  observers:
+    order: [web, shop]
+    inventory: [north, south]
+    wes: [belt, shelf]
+)";
+}
+
+Process& DemoDeployment::start(const std::string& name, std::vector<std::string> argv) {
+  auto& process = processes_[name];
+  process = std::make_unique<Process>(ProcessOptions{.argv = std::move(argv)});
+  return *process;
+}
+
+std::string DemoDeployment::start_node(const std::string& id,
+                                       const std::vector<std::string>& more) {
+  std::vector<std::string> argv{BATON_WAREHOUSE, "node",
+                                "--config",      (dir_ / "warehouse.yaml").string(),
+                                "--node",        id,
+                                "--store",       file("locks.db"),
+                                "--data",        file("data.db"),
+                                "--source",      file("source.db"),
+                                "--node-ttl",    "2s",
+                                "--metrics",     "127.0.0.1:0",
+                                "--log",         "text",
+                                "--poll-takes",  "20ms"};
+  argv.insert(argv.end(), more.begin(), more.end());
+  Process& node = start(id, std::move(argv));
+  if (!node.wait_for_out("/metrics")) throw std::runtime_error(id + ": " + node.err());
+  return target_in(node.out());
+}
+
+std::string DemoDeployment::start_candidate(const std::string& id) {
+  Process& candidate = start(id, {BATON_PROGRAM, "elect", "outbox", "--store", file("locks.db"),
+                                  "--node", id, "--metrics", "127.0.0.1:0", "--", "sleep", "1000"});
+  if (!candidate.wait_for_err("/metrics")) throw std::runtime_error(id + ": " + candidate.err());
+  return target_in(candidate.err());
+}
+
+Finished DemoDeployment::baton(std::vector<std::string> words) const {
+  words.insert(words.begin(), BATON_PROGRAM);
+  words.insert(words.end(), {"--store", file("locks.db")});
+  return run({.argv = std::move(words)}, 2 * patience);
+}
+
+bool DemoDeployment::is_gone(const std::string& node) const {
+  const Finished list = baton({"node", "list", "--json"});
+  if (!list.status.success()) return false;
+  const auto answer = nlohmann::json::parse(list.out);
+  for (const auto& one : answer["nodes"]) {
+    if (one["id"] == node) return !one["alive"].get<bool>();
+  }
+  return false;
+}
+
+bool DemoDeployment::kill_node_c() {
+  Process& node = *processes_.at("node-c");
+  node.kill(SIGKILL);
+  return node.wait().has_value() && poll_until([&] { return is_gone("node-c"); }, patience, 50ms);
+}
+
+bool DemoDeployment::pause_node_b_past_its_ttl() {
+  Process& node = *processes_.at("node-b");
+  // It may happen to stop while it writes to the file of the locks, where it is in everybody's way:
+  // then once more.
+  return poll_until([&] {
+    node.kill(SIGSTOP);
+    const bool gone = poll_until([&] { return is_gone("node-b"); }, 10s, 50ms);
+    node.kill(SIGCONT);
+    return gone;
+  });
+}
+
+}  // namespace baton::test
