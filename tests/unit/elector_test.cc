@@ -413,6 +413,27 @@ TEST_F(Election, without_a_queue_followers_try_again_and_who_resigns_lets_them) 
   EXPECT_TRUE(eventually([&] { return a->times_led() == 2; }));
 }
 
+TEST_F(Election, the_retry_interval_of_30_s_and_cooldown_of_5_s_of_the_design_are_options) {
+  store = std::make_shared<NoQueue>(store);
+  const ElectorOptions options{.retry_interval = 30s, .cooldown = 5s};
+  auto a = leading("a", options);
+  auto b = replica("b", options);
+  b->stand();
+  a->line->set(FlakyStore::Line::refuses);
+  EXPECT_TRUE(eventually([&] { return b->elector.is_leader(); }, 100ms));
+}
+
+TEST_F(Election, followers_go_on_with_everything_that_is_not_the_work_of_the_leader) {
+  auto a = leading("a");
+  auto b = following("b", 0);
+  for (auto* each : {a.get(), b.get()}) {
+    EXPECT_TRUE(each->locks.try_acquire({.subject = "order", .resources = {"7"}}))
+        << "a command that any replica may be given";
+  }
+  EXPECT_FALSE(b->elector.is_leader());
+  EXPECT_EQ(b->times_led(), 0U);
+}
+
 TEST_F(Election, a_leader_cut_off_from_its_store_leads_again_when_it_is_back) {
   auto a = leading("a");
   a->line->set(FlakyStore::Line::refuses);

@@ -151,6 +151,7 @@ class Fleet {
   }
   std::uint64_t random(std::uint64_t below) { return random_() % below; }
   std::function<bool(const Start&)> fails;  // whether a handler throws
+  std::optional<Code> refusal;              // what every request for a lock is answered
 
  private:
   static constexpr std::int64_t kForEver = INT64_MAX;
@@ -265,6 +266,7 @@ class Fleet {
 
   void ask(SimNode& node, Attempt attempt) {
     ++asks_;
+    if (refusal) return node.engine.refused(attempt.job, {.code = *refusal}, moment(node));
     const JobSpec& spec = *node.engine.find(attempt.job);
     const bool runs = attempt.kind == Attempt::Kind::run;
     Request request;

@@ -177,6 +177,7 @@ TEST_F(LogTest, words_for_formats_and_levels) {
 
 // Section 5 of the observer design lists these lines, their levels and the node in front.
 struct Row {
+  const char* name;  // of the test
   LogLevel level;
   const char* shown;
   const char* message;
@@ -200,16 +201,23 @@ TEST_P(ObserverLogRow, is_written_at_its_level_with_the_node) {
 INSTANTIATE_TEST_SUITE_P(
     section_5, ObserverLogRow,
     ::testing::Values(
-        Row{LogLevel::info, "INFO", "Starting scheduled polling cycle for all observer types"},
-        Row{LogLevel::info, "INFO", "Lock acquired for: order-observer-poll"},
-        Row{LogLevel::info, "INFO", "Completed polling for: order-observer-poll"},
-        Row{LogLevel::info, "INFO", "Polling cycle completed for all observer types"},
-        Row{LogLevel::debug, "DEBUG",
+        Row{"starting_scheduled_polling_cycle", LogLevel::info, "INFO",
+            "Starting scheduled polling cycle for all observer types"},
+        Row{"lock_acquired", LogLevel::info, "INFO", "Lock acquired for: order-observer-poll"},
+        Row{"completed_polling", LogLevel::info, "INFO",
+            "Completed polling for: order-observer-poll"},
+        Row{"polling_cycle_completed", LogLevel::info, "INFO",
+            "Polling cycle completed for all observer types"},
+        Row{"lock_not_acquired", LogLevel::debug, "DEBUG",
             "Lock not acquired for: order-observer-poll (another node is polling)"},
-        Row{LogLevel::debug, "DEBUG", "Lock released for: order-observer-poll"},
-        Row{LogLevel::warn, "WARN", "Interrupted while waiting for lock: order-observer-poll"},
-        Row{LogLevel::error, "ERROR", "Error during polling for: inventory-observer-poll"},
-        Row{LogLevel::error, "ERROR", "Error releasing lock for: wes-observer-poll"}));
+        Row{"lock_released", LogLevel::debug, "DEBUG", "Lock released for: order-observer-poll"},
+        Row{"interrupted_while_waiting_for_lock", LogLevel::warn, "WARN",
+            "Interrupted while waiting for lock: order-observer-poll"},
+        Row{"error_during_polling", LogLevel::error, "ERROR",
+            "Error during polling for: inventory-observer-poll"},
+        Row{"error_releasing_lock", LogLevel::error, "ERROR",
+            "Error releasing lock for: wes-observer-poll"}),
+    [](const auto& row) { return row.param.name; });
 
 }  // namespace
 }  // namespace baton::observe

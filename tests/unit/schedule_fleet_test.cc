@@ -124,7 +124,7 @@ double balance_score(const std::map<std::string, int>& shares, int nodes) {
   return 100 * (1 - deviation / (2 * total * (1 - 1.0 / nodes)));
 }
 
-TEST_P(Shares, rotate_evenly_over_100_cycles_in_every_run) {
+TEST_P(Shares, of_each_node_are_33_to_66_percent_of_two_or_25_to_42_of_three_in_every_run) {
   const auto [nodes, jobs, least] = GetParam();
   const int most = nodes == 2 ? 66 : 42;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -153,7 +153,11 @@ TEST_P(Shares, rotate_evenly_over_100_cycles_in_every_run) {
 
 INSTANTIATE_TEST_SUITE_P(All, Shares,
                          ::testing::Values(std::tuple{2, 3, 33}, std::tuple{3, 3, 25},
-                                           std::tuple{3, 10, 25}));
+                                           std::tuple{3, 10, 25}),
+                         [](const auto& fleet) {
+                           return std::to_string(std::get<0>(fleet.param)) + "_nodes_" +
+                                  std::to_string(std::get<1>(fleet.param)) + "_types";
+                         });
 
 TEST(Fleet, is_even_again_within_three_cycles_after_a_node_leaves_and_after_it_returns) {
   Fleet fleet;

@@ -50,11 +50,22 @@ TEST_F(SchedulerMetricsTest, lock_acquired_by_node) {
   EXPECT_TRUE(shows("lock_acquired_by_node{node=\"node-a\",type=\"wes\"} 0"));
 }
 
-TEST_F(SchedulerMetricsTest, cycle_duration_seconds_and_the_last_cycles_counts) {
+TEST_F(SchedulerMetricsTest, cycle_duration_seconds_is_a_histogram) {
+  scheduler.cycle(100ms, 2, 1);
+  scheduler.cycle(70s, 1, 2);
+  EXPECT_TRUE(shows("cycle_duration_seconds_bucket{le=\"60\"} 1"));
+  EXPECT_TRUE(shows("cycle_duration_seconds_count 2"));
+}
+
+TEST_F(SchedulerMetricsTest, cycle_locked_count_is_that_of_the_last_cycle) {
   scheduler.cycle(100ms, 2, 1);
   scheduler.cycle(100ms, 1, 2);
-  EXPECT_TRUE(shows("cycle_duration_seconds_count 2"));
   EXPECT_TRUE(shows("cycle_locked_count 1"));
+}
+
+TEST_F(SchedulerMetricsTest, cycle_skipped_count_is_that_of_the_last_cycle) {
+  scheduler.cycle(100ms, 2, 1);
+  scheduler.cycle(100ms, 1, 2);
   EXPECT_TRUE(shows("cycle_skipped_count 2"));
 }
 

@@ -181,6 +181,18 @@ TEST_F(Warehouse, all_three_observer_types_can_be_polled_simultaneously_by_diffe
   EXPECT_TRUE(poll_until(met, 2 * patience, 100ms));
 }
 
+TEST_F(Warehouse, clear_log_messages_show_which_node_acquired_which_lock) {
+  make_tables();
+  for (const auto* id : {"a", "b"}) start(id);
+  for (const std::string id : {"a", "b"}) {
+    for (const auto& type : kTypes) {
+      EXPECT_TRUE(node(id).wait_for_out(
+          "[" + id + "] Lock acquired for: " + type + "-observer-poll\n", 2 * patience))
+          << node(id).out();
+    }
+  }
+}
+
 TEST_F(Warehouse, a_type_that_is_not_enabled_is_not_polled) {
   configure({.scheduler = "  order-observer:\n    enabled: false\n"});
   make_tables();

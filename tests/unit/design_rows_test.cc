@@ -1,0 +1,102 @@
+// docs/testing.md says which test shows which row of the designs: every test that it names exists.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace baton::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = BATON_SOURCE_DIR;
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// "Suite.test" of every test in the sources, and "group/Suite.test/name" of those that have values
+// with names.
+std::set<std::string> tests_in_sources() {
+  const std::regex declared(R"re(\bTEST(_F|_P)?\(\s*(\w+),\s*(\w+)\s*\))re");
+  const std::regex values(R"re(INSTANTIATE_TEST_SUITE_P\(\s*(\w+),\s*(\w+),)re");
+  const std::regex row_name(R"re(Row\{\s*"(\w+)")re");
+  std::set<std::string> tests;
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "tests")) {
+    if (entry.path().extension() != ".cc") continue;
+    const std::string text = read_file(entry.path());
+    std::map<std::string, std::vector<std::string>> of_suite;
+    for (std::sregex_iterator it(text.begin(), text.end(), declared), end; it != end; ++it) {
+      of_suite[(*it)[2]].push_back((*it)[3]);
+      tests.insert((*it)[2].str() + "." + (*it)[3].str());
+    }
+    for (std::sregex_iterator it(text.begin(), text.end(), values), end; it != end; ++it) {
+      const std::string rest = it->suffix().str();
+      const std::string block = rest.substr(0, rest.find("});"));
+      for (std::sregex_iterator row(block.begin(), block.end(), row_name); row != end; ++row) {
+        for (const std::string& test : of_suite[(*it)[2]]) {
+          tests.insert((*it)[1].str() + "/" + (*it)[2].str() + "." + test + "/" + (*row)[1].str());
+        }
+      }
+    }
+  }
+  return tests;
+}
+
+struct Table {
+  std::size_t rows = 0;
+  std::vector<std::string> tests;
+};
+
+// The tables of the section about the designs, by their titles.
+std::map<std::string, Table> tables_in_docs() {
+  const std::string text = read_file(kRoot / "docs/testing.md");
+  const auto begin = text.find("## Rows of the designs");
+  if (begin == std::string::npos) return {};
+  std::istringstream lines(text.substr(begin, text.find("\n## ", begin) - begin));
+  const std::regex test_name(R"re(`([\w/]+\.[\w/]+)`)re");
+  std::map<std::string, Table> tables;
+  std::string title;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("### ")) title = line.substr(4);
+    if (!line.starts_with("| ") || line.starts_with("| row ")) continue;
+    Table& table = tables[title];
+    ++table.rows;
+    const auto before = table.tests.size();
+    for (std::sregex_iterator it(line.begin(), line.end(), test_name), end; it != end; ++it) {
+      table.tests.push_back((*it)[1]);
+    }
+    EXPECT_GT(table.tests.size(), before) << "no test is named: " << line;
+  }
+  return tables;
+}
+
+TEST(DesignRows, are_each_shown_by_a_test_that_exists) {
+  const auto tests = tests_in_sources();
+  EXPECT_GT(tests.size(), 500U) << "the sources are not read as they should be";
+  const std::map<std::string, std::size_t> rows_of_the_designs{
+      {"Observers: metrics", 7}, {"Observers: log lines", 9},         {"Observers: dashboards", 11},
+      {"Observers: alerts", 9},  {"Observers: success criteria", 19}, {"Leader election", 20}};
+  auto tables = tables_in_docs();
+  for (const auto& [title, rows] : rows_of_the_designs) {
+    EXPECT_EQ(tables[title].rows, rows) << title;
+  }
+  EXPECT_EQ(tables.size(), rows_of_the_designs.size());
+  for (const auto& [title, table] : tables) {
+    for (const std::string& test : table.tests) {
+      EXPECT_TRUE(tests.contains(test)) << title << ": there is no test " << test;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace baton::test
