@@ -100,13 +100,11 @@ void show_people(Context& context, const LockInfo& info) {
       }
       rows.push_back({std::string(long_name(holder.mode)), holder.predicate, holder.owner,
                       std::to_string(holder.token), about(holder.held_for), in(holder.expires_in),
-                      shown_state(holder), to_string(holder.grant),
-                      metadata.empty() ? "-" : metadata});
+                      shown_state(holder), metadata.empty() ? "-" : metadata});
     }
     context.out.line("");
     context.out.table(
-        {"MODE", "PREDICATE", "OWNER", "TOKEN", "HELD", "EXPIRES", "STATE", "GRANT", "METADATA"},
-        rows);
+        {"MODE", "PREDICATE", "OWNER", "TOKEN", "HELD", "EXPIRES", "STATE", "METADATA"}, rows);
   }
   if (info.waiters.empty()) return;
   std::vector<std::vector<std::string>> rows;

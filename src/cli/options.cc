@@ -17,9 +17,19 @@ namespace {
 constexpr const char* kName =
     "SUBJECT[/RESOURCE…], or the text form lock:MODE:SUBJECT:PREDICATE[:…]";
 
-// What follows -- is not CLI11's, so its help does not know of it.
 class HelpText final : public CLI::Formatter {
  public:
+  // One blank line between two groups is enough.
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (auto at = help.find("\n\n\n"); at != std::string::npos; at = help.find("\n\n\n", at)) {
+      help.erase(at, 1);
+    }
+    return help;
+  }
+
+  // What follows -- is not CLI11's, so its help does not know of it.
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = CLI::Formatter::make_usage(app, std::move(name));
     if (app->get_name() != "run" && app->get_name() != "elect") return usage;
@@ -89,7 +99,10 @@ void add_lock_find(CLI::App* lock, Arguments& all) {
 }
 
 void add_lock(CLI::App& root, Arguments& all) {
-  auto* lock = add_noun(root, "lock", "Look at locks, and break them");
+  auto* lock = add_noun(root, "lock", "Look at locks, and break them",
+                        "  baton lock find --subject page --resource fs-abc123\n"
+                        "  baton lock show page/fs-abc123/doc-7/3\n"
+                        "  baton lock break nightly-report --reason 'host is gone'");
   add_lock_find(lock, all);
 
   auto* show = add_command(lock, "show", "Show one lock: holders, queue, note",
@@ -119,7 +132,8 @@ void add_lock(CLI::App& root, Arguments& all) {
   break_app->callback(
       [&all] { all.command = [&all](Context& c) { return lock_break(c, all.break_); }; });
 
-  auto* stats = add_command(lock, "stats", "Count locks by subject and predicate", "");
+  auto* stats = add_command(lock, "stats", "Count locks by subject and predicate",
+                            "  baton lock stats --top 3");
   stats->add_option("--top", all.stats.top, "So many of the most contended names")
       ->type_name("N")
       ->capture_default_str();
@@ -136,7 +150,10 @@ void add_database(CLI::App* app, Arguments& all) {
 }
 
 void add_fence(CLI::App& root, Arguments& all) {
-  auto* fence = add_noun(root, "fence", "Keep ex-holders from writing");
+  auto* fence = add_noun(
+      root, "fence", "Keep ex-holders from writing",
+      "  baton fence install --database sqlite:shop.db\n"
+      "  baton fence check --key \"$BATON_NAME\" \"$BATON_TOKEN\" --database sqlite:shop.db");
   auto* check = add_command(
       fence, "check", "Would a write with this token still be accepted? Records nothing",
       "  baton fence check --key \"$BATON_NAME\" \"$BATON_TOKEN\" --database sqlite:shop.db\n\n"
@@ -170,12 +187,15 @@ void add_fence(CLI::App& root, Arguments& all) {
 }
 
 void add_store(CLI::App& root, Arguments& all) {
-  auto* store = add_noun(root, "store", "Look after the store of the locks");
+  auto* store = add_noun(root, "store", "Look after the store of the locks",
+                         "  baton store doctor\n"
+                         "  baton store migrate --store postgres://app@db/locks");
   auto* migrate = add_command(store, "migrate", "Make or upgrade its schema; harmless to repeat",
                               "  baton store migrate --store postgres://app@db/locks");
   add_common(migrate, all);
   migrate->callback([&all] { all.command = [](Context& c) { return store_migrate(c); }; });
-  auto* status = add_command(store, "status", "Show what and where it is, and its schema", "");
+  auto* status = add_command(store, "status", "Show what and where it is, and its schema",
+                             "  baton store status --store redis://db");
   add_common(status, all);
   status->callback([&all] { all.command = [](Context& c) { return store_status(c); }; });
   auto* doctor =
@@ -191,7 +211,9 @@ void add_store(CLI::App& root, Arguments& all) {
 }
 
 void add_policy(CLI::App& root, Arguments& all) {
-  auto* policy = add_noun(root, "policy", "Say what may be locked, and how");
+  auto* policy = add_noun(
+      root, "policy", "Say what may be locked, and how",
+      "  baton policy check locks.yaml\n  baton policy apply locks.yaml\n  baton policy show");
   auto* check = add_command(policy, "check", "Read a policy file and say what is wrong with it",
                             "  baton policy check locks.yaml");
   check->add_option("FILE", all.policy.file, "YAML; - is standard input")
@@ -217,13 +239,14 @@ void add_policy(CLI::App& root, Arguments& all) {
   apply->callback(
       [&all] { all.command = [&all](Context& c) { return policy_apply(c, all.policy); }; });
 
-  auto* show = add_command(policy, "show", "Show the policy in force, as YAML", "");
+  auto* show = add_command(policy, "show", "Show the policy in force, as YAML",
+                           "  baton policy show > locks.yaml");
   add_common(show, all);
   show->callback([&all] { all.command = [](Context& c) { return policy_show(c); }; });
 }
 
 void add_rest(CLI::App& root, Arguments& all) {
-  auto* version_app = add_command(&root, "version", "Show the version", "");
+  auto* version_app = add_command(&root, "version", "Show the version", "  baton version --json");
   add_common(version_app, all, false);
   version_app->callback([&all] { all.command = [](Context& c) { return version(c); }; });
   auto* completion_app = add_command(&root, "completion", "Print a completion script",
@@ -248,6 +271,7 @@ void describe(CLI::App& root, Arguments& all) {
       "  baton lock find --subject page                      who holds what\n\n"
       "The store is --store, $BATON_STORE, 'store:' in baton.yaml (here or in\n"
       "$XDG_CONFIG_HOME/baton), or else a file of your own in $XDG_STATE_HOME/baton.");
+  root.get_help_ptr()->group(kCommonOptions);
   add_common(&root, all);  // before the command or behind it, as one is used to
   add_run(root, all);
   add_elect(root, all);

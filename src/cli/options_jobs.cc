@@ -22,7 +22,10 @@ CLI::App* add_job_action(CLI::App* job, Arguments& all, const std::string& name,
 }  // namespace
 
 void add_job(CLI::App& root, Arguments& all) {
-  auto* job = add_noun(root, "job", "Look at scheduled jobs, and tell them what to do");
+  auto* job = add_noun(root, "job", "Look at scheduled jobs, and tell them what to do",
+                       "  baton job list\n"
+                       "  baton job pause order-observer-poll\n"
+                       "  baton job run nightly-report --wait 5m");
   auto* list = add_command(job, "list", "List the jobs: last run, next run, node, result",
                            "  baton job list\n  baton job list --json");
   add_common(list, all);
@@ -44,7 +47,8 @@ void add_job(CLI::App& root, Arguments& all) {
 }
 
 void add_node(CLI::App& root, Arguments& all) {
-  auto* node = add_noun(root, "node", "Look at the processes of the fleet");
+  auto* node =
+      add_noun(root, "node", "Look at the processes of the fleet", "  baton node list --live");
   auto* list = add_command(node, "list", "List the nodes that are there, and those that vanished",
                            "  baton node list\n  baton node list --live --json");
   list->add_flag("--live", all.node.live, "Only those that are there");

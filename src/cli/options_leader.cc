@@ -7,7 +7,6 @@
 namespace baton::cli {
 namespace {
 
-constexpr const char* kCommon = "Common options";
 constexpr const char* kElection = "Of the election, as outbox or views/orders";
 
 CLI::App* add_leader_command(CLI::App* noun, Arguments& all, const std::string& name,
@@ -28,18 +27,18 @@ void add_timeout(CLI::App* app, Arguments& all) {
 
 void add_common(CLI::App* app, Arguments& all, bool uses_store, bool owner) {
   app->add_flag("--json", all.json, "One JSON document on stdout; errors as JSON on stderr")
-      ->group(kCommon);
+      ->group(kCommonOptions);
   if (!uses_store) return;
   app->add_option("--store", all.given.store, "Where the locks are: sqlite:PATH, postgres://…")
       ->type_name("URL")
-      ->group(kCommon);
+      ->group(kCommonOptions);
   app->add_option("--region", all.given.region, "The region of names; DEFAULT if none is set")
       ->type_name("R")
-      ->group(kCommon);
+      ->group(kCommonOptions);
   if (!owner) return;
   app->add_option("--owner", all.given.owner, "Who we are, for people; default HOST:PID")
       ->type_name("WHO")
-      ->group(kCommon);
+      ->group(kCommonOptions);
 }
 
 void add_metrics(CLI::App* app, std::string& metrics) {
@@ -50,12 +49,13 @@ void add_metrics(CLI::App* app, std::string& metrics) {
 CLI::App* add_command(CLI::App* parent, const std::string& name, const std::string& what,
                       const std::string& examples) {
   CLI::App* app = parent->add_subcommand(name, what);
-  if (!examples.empty()) app->footer("Examples:\n" + examples);
+  app->footer("Examples:\n" + examples);  // else it has that of its parent
   return app;
 }
 
-CLI::App* add_noun(CLI::App& parent, const std::string& name, const std::string& what) {
-  CLI::App* app = parent.add_subcommand(name, what);
+CLI::App* add_noun(CLI::App& parent, const std::string& name, const std::string& what,
+                   const std::string& examples) {
+  CLI::App* app = add_command(&parent, name, what, examples);
   app->require_subcommand(1);
   return app;
 }
@@ -88,7 +88,10 @@ void add_elect(CLI::App& root, Arguments& all) {
 }
 
 void add_leader(CLI::App& root, Arguments& all) {
-  auto* noun = add_noun(root, "leader", "See who leads, and ask it to go");
+  auto* noun = add_noun(root, "leader", "See who leads, and ask it to go",
+                        "  baton leader show outbox\n"
+                        "  baton leader resign outbox --reason 'kernel update'\n"
+                        "  baton leader transfer outbox pod-2");
   auto* show = add_leader_command(noun, all, "show", "Show who leads, in which term, since when",
                                   "  baton leader show outbox\n\n"
                                   "Exit code: 75 if nobody leads.");

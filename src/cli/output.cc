@@ -103,7 +103,7 @@ void Output::table(const std::vector<std::string>& header,
     text.erase(text.find_last_not_of(' ') + 1);
     return text;
   };
-  line(styled(print(header), Style::bold));
+  if (const std::string titles = print(header); !titles.empty()) line(styled(titles, Style::bold));
   for (const auto& row : shown) line(print(row));
 }
 

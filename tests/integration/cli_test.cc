@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <sstream>
 
 #include <sqlite3.h>
 
@@ -301,20 +302,54 @@ TEST_F(Cli, a_token_is_checked_against_the_fence_without_leaving_a_trace) {
 
 // --- the rest ------------------------------------------------------------------------------------
 
-TEST_F(Cli, every_command_has_help_with_its_name) {
-  for (const Words& command :
-       {Words{}, Words{"run"}, Words{"lock"}, Words{"lock", "find"}, Words{"lock", "show"},
-        Words{"lock", "break"}, Words{"lock", "stats"}, Words{"fence", "check"},
-        Words{"fence", "rebase"}, Words{"fence", "install"}, Words{"store", "migrate"},
-        Words{"store", "status"}, Words{"policy", "check"}, Words{"policy", "apply"},
-        Words{"policy", "show"}, Words{"version"}, Words{"completion"}}) {
-    Words words = command;
+TEST_F(Cli, every_command_has_help_with_examples_of_its_own) {
+  for (const std::string command : {"",
+                                    "run",
+                                    "elect",
+                                    "leader",
+                                    "leader show",
+                                    "leader resign",
+                                    "leader transfer",
+                                    "lock",
+                                    "lock find",
+                                    "lock show",
+                                    "lock break",
+                                    "lock stats",
+                                    "fence",
+                                    "fence check",
+                                    "fence rebase",
+                                    "fence install",
+                                    "store",
+                                    "store migrate",
+                                    "store status",
+                                    "store doctor",
+                                    "policy",
+                                    "policy check",
+                                    "policy apply",
+                                    "policy show",
+                                    "job",
+                                    "job list",
+                                    "job show",
+                                    "job pause",
+                                    "job resume",
+                                    "job run",
+                                    "job skip",
+                                    "node",
+                                    "node list",
+                                    "version"}) {
+    Words words;
+    std::istringstream parts(command);
+    for (std::string word; parts >> word;) words.push_back(word);
     words.emplace_back("--help");
     const auto help = baton(words);
     EXPECT_EQ(help.status.code, 0);
     EXPECT_NE(help.out.find("Usage: baton"), std::string::npos) << help.out;
+    EXPECT_NE(help.out.find("Examples:\n  baton " + command), std::string::npos) << help.out;
+    EXPECT_EQ(help.out.find("\n\n\n"), std::string::npos) << help.out;
     EXPECT_EQ(help.err, "");
   }
+  EXPECT_NE(baton({"completion", "--help"}).out.find("<(baton completion bash)"),
+            std::string::npos);
 }
 
 TEST_F(Cli, completions_are_scripts) {

@@ -13,37 +13,41 @@ constexpr std::size_t kCycles = 100;
 
 class LoadDistribution : public ::testing::Test {
  protected:
-  void SetUp() override {
-    fleet_.noise = 8ms;
-    fleet_.run_time = 50ms;
+  // The tests only look at it.
+  static void SetUpTestSuite() {
+    fleet_ = std::make_unique<Fleet>();
+    fleet_->noise = 8ms;
+    fleet_->run_time = 50ms;
     for (const auto* type : {"order", "inventory", "wes"}) {
-      fleet_.job(std::string(type) + "-observer-poll", Schedule::fixed_delay(1s).value(),
-                 {.group = "observer"});
+      fleet_->job(std::string(type) + "-observer-poll", Schedule::fixed_delay(1s).value(),
+                  {.group = "observer"});
     }
-    fleet_.join("node-a");
-    fleet_.join("node-b");
-    fleet_.run_for(110s);
+    fleet_->join("node-a");
+    fleet_->join("node-b");
+    fleet_->run_for(110s);
   }
+  static void TearDownTestSuite() { fleet_.reset(); }
 
-  std::vector<Start> cycles_of(const std::string& type) {
-    auto starts = fleet_.starts_of(type + "-observer-poll");
+  static std::vector<Start> cycles_of(const std::string& type) {
+    auto starts = fleet_->starts_of(type + "-observer-poll");
     EXPECT_GE(starts.size(), kCycles);
     starts.resize(kCycles);
     return starts;
   }
-  std::map<std::string, int> locks_of(const std::string& type) {
+  static std::map<std::string, int> locks_of(const std::string& type) {
     std::map<std::string, int> locks;
     for (const Start& start : cycles_of(type)) ++locks[start.node];
     return locks;
   }
-  void expect_about_50_each(const std::string& type) {
+  static void expect_about_50_each(const std::string& type) {
     auto locks = locks_of(type);
     EXPECT_NEAR(locks["node-a"], 50, 5);
     EXPECT_NEAR(locks["node-b"], 50, 5);
   }
 
-  Fleet fleet_;
+  static std::unique_ptr<Fleet> fleet_;
 };
+std::unique_ptr<Fleet> LoadDistribution::fleet_;
 
 TEST_F(LoadDistribution, order_observer_about_50_locks_to_each_node) {
   expect_about_50_each("order");
