@@ -62,6 +62,8 @@ warehouse:
 }
 
 Process& DemoDeployment::start(const std::string& name, std::vector<std::string> argv) {
+  // However the test process ends, these end with it.
+  argv.insert(argv.begin(), {"setpriv", "--pdeathsig", "KILL"});
   auto& process = processes_[name];
   process = std::make_unique<Process>(ProcessOptions{.argv = std::move(argv)});
   return *process;
