@@ -131,15 +131,6 @@ class Fault : public ::testing::Test {
     return found;
   }
 
-  static bool is_stopped(const Process& process) {
-    std::ifstream stat("/proc/" + std::to_string(process.pid()) + "/stat");
-    std::string pid;
-    std::string command;
-    char state = 0;
-    stat >> pid >> command >> state;
-    return state == 'T';
-  }
-
   // The only contender so far was granted the lock and last believed in it within `span` of that.
   [[nodiscard]] bool is_early_in_its_hold(Millis span) const {
     std::ifstream file(dir / "histories" / "contender-1");

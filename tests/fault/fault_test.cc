@@ -45,9 +45,7 @@ TEST_F(Fault, a_paused_holder_cannot_write) {
   // In the first half of its hold: it has the lock, and is far from its write.
   ASSERT_TRUE(poll_until(
       [&] {
-        paused->kill(SIGSTOP);
-        if (poll_until([&] { return is_stopped(*paused); }) && is_early_in_its_hold(1s))
-          return true;
+        if (stop_still(paused->pid()) && is_early_in_its_hold(1s)) return true;
         paused->kill(SIGCONT);
         return false;
       },

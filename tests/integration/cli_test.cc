@@ -215,7 +215,7 @@ TEST_F(Cli, break_now_warns_of_what_it_risks) {
 
 TEST_F(Cli, a_break_that_times_out_says_when_it_ends) {
   auto process = hold("job", "echo ready; while :; do sleep 0.05; done", {"--ttl", "1h"});
-  process->kill(SIGSTOP);
+  ASSERT_TRUE(stop_still(process->pid()));
   const auto broken = baton({"lock", "break", "job", "--reason", "r", "--timeout", "300ms"});
   EXPECT_EQ(broken.status.code, 75) << broken.err;
   EXPECT_NE(broken.err.find("at the latest, or use --now"), std::string::npos) << broken.err;

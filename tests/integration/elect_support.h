@@ -99,18 +99,10 @@ class ElectTest : public CliTest {
   // up everybody, which is a limit of SQLite and not what these tests are about.
   static void pause(pid_t pid, const std::filesystem::path& path) {
     while (true) {
-      ASSERT_EQ(::kill(pid, SIGSTOP), 0);
-      ASSERT_TRUE(poll_until([&] { return is_stopped(pid); }));
+      ASSERT_TRUE(stop_still(pid));
       if (writable(path)) return;
       ASSERT_EQ(::kill(pid, SIGCONT), 0);
     }
-  }
-  static bool is_stopped(pid_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-    std::string text;
-    std::getline(file, text);
-    const auto name_end = text.rfind(')');
-    return name_end != std::string::npos && text.at(name_end + 2) == 'T';
   }
 
   static bool leads(Process& process) { return process.wait_for_out("leads "); }

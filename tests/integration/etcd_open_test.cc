@@ -96,7 +96,7 @@ TEST(EtcdOpen, a_server_that_hangs_is_left_in_time_and_in_doubt) {
   EtcdServer server;
   const auto store = open_etcd_store(server.url(), soon()).value();
   ASSERT_EQ(take(*store, 1), Outcome::granted);
-  server.process(0).kill(SIGSTOP);
+  ASSERT_TRUE(stop_still(server.process(0).pid()));
   const Request request = acquire(2, "DEFAULT:job:2");
   const auto begin = BootClock::now();
   const auto late = store->apply({&request, 1}, begin + 500ms);

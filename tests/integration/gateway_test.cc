@@ -78,7 +78,7 @@ class SignalGatewayTest : public GatewayTest {
   void pause(Service& service) {
     LockClient ours = locks();
     ASSERT_TRUE(poll_until([&] {
-      service.process().kill(SIGSTOP);
+      if (!stop_still(service.process().pid())) return false;
       if (ours.try_acquire({.subject = "probe"})) return true;
       service.process().kill(SIGCONT);
       return false;

@@ -265,7 +265,7 @@ TEST_F(KubernetesLine, a_server_that_is_not_there_is_unavailable_by_the_deadline
 TEST_F(KubernetesLine, a_server_that_hangs_is_in_doubt_by_the_deadline) {
   auto store = open();
   ASSERT_EQ(outcome(*store, acquire(1, kName)), Outcome::granted);
-  ::kill(server->pid(), SIGSTOP);
+  ASSERT_TRUE(stop_still(server->pid()));
   const auto began = BootClock::now();
   const Request renew = same_asks(Verb::renew, acquire(1, kName));
   const auto replies = store->apply({&renew, 1}, began + 1s);

@@ -163,7 +163,7 @@ TEST_F(PostgresAdvisoryFault,
     return !pid.empty();
   }));
   const pid_t waiting = std::stoi(pid);
-  ASSERT_EQ(::kill(waiting, SIGSTOP), 0);
+  ASSERT_TRUE(stop_still(waiting));
   other.sql("SELECT pg_advisory_unlock(" + key + ")");  // hands it to a session that sleeps
   auto leaving = std::async(std::launch::async,
                             [&] { return ask(*store, request(Verb::cancel, 1, kJob)).outcome; });

@@ -149,7 +149,7 @@ TEST_F(RedisStore, a_request_that_arrives_after_its_client_gave_up_grants_nothin
     Request late = request(Verb::acquire, 2, kJob);
     if (!plain) late.change.text = "note";
     const auto ran = calls_of("evalsha");
-    kill(server_->pid(), SIGSTOP);
+    ASSERT_TRUE(stop_still(server_->pid()));
     const auto reply = try_apply(*hasty, late);
     kill(server_->pid(), SIGCONT);
     ASSERT_FALSE(reply);
@@ -162,7 +162,7 @@ TEST_F(RedisStore, a_request_that_arrives_after_its_client_gave_up_grants_nothin
 }
 
 TEST_F(RedisStore, a_call_returns_by_its_deadline) {
-  kill(server_->pid(), SIGSTOP);
+  ASSERT_TRUE(stop_still(server_->pid()));
   const auto before = BootClock::now();
   const auto reply = try_apply(*store, request(Verb::acquire, 1, kJob), before + 200ms);
   const auto took = BootClock::now() - before;

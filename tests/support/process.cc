@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <stdexcept>
 #include <system_error>
@@ -326,6 +327,23 @@ bool Process::wait_for_out(std::string_view text, std::chrono::nanoseconds limit
 }
 bool Process::wait_for_err(std::string_view text, std::chrono::nanoseconds limit) {
   return streams_->wait_for(Streams::standard_err, text, limit);
+}
+
+bool stop_still(pid_t pid) {
+  if (::kill(pid, SIGSTOP) != 0) return false;
+  const auto tasks = "/proc/" + std::to_string(pid) + "/task";
+  return poll_until([&] {
+    std::error_code gone;
+    std::size_t threads = 0;
+    for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+      std::string line;
+      std::getline(std::ifstream(task.path() / "stat"), line);
+      const auto name_end = line.rfind(')');
+      if (name_end == std::string::npos || line.substr(name_end, 3) != ") T") return false;
+      ++threads;
+    }
+    return threads > 0;
+  });
 }
 
 Finished run(ProcessOptions options, std::chrono::nanoseconds limit) {

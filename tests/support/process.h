@@ -74,6 +74,10 @@ class Process {
   std::unique_ptr<Reaper> reaper_;
 };
 
+// Stops a process, ours or not, and waits until none of its threads does anything any more: a
+// signal takes its time. False if that does not come about.
+bool stop_still(pid_t pid);
+
 struct Finished {
   ExitStatus status;
   std::string out;

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <stdlib.h>
+#include <unistd.h>
 
 namespace baton::test {
 namespace {
@@ -18,8 +19,16 @@ std::filesystem::path parent_directory() {
 
 }  // namespace
 
-TempDir::TempDir(std::string_view prefix) {
-  std::string name = parent_directory() / (std::string(prefix) + ".XXXXXX");
+TempDir::TempDir(std::string_view prefix) : TempDir(parent_directory(), prefix) {}
+
+TempDir TempDir::in_memory(std::string_view prefix) {
+  const std::filesystem::path memory = "/dev/shm";
+  const bool writable = ::access(memory.c_str(), W_OK) == 0;
+  return {writable ? memory : parent_directory(), prefix};
+}
+
+TempDir::TempDir(const std::filesystem::path& parent, std::string_view prefix) {
+  std::string name = parent / (std::string(prefix) + ".XXXXXX");
   if (::mkdtemp(name.data()) == nullptr) {
     throw std::system_error(errno, std::generic_category(), "mkdtemp " + name);
   }

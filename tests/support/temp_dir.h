@@ -10,6 +10,10 @@ namespace baton::test {
 class TempDir {
  public:
   explicit TempDir(std::string_view prefix = "baton");
+
+  // In memory, where there is such a place: for tests that the disk must not slow down.
+  static TempDir in_memory(std::string_view prefix);
+
   ~TempDir();
   TempDir(const TempDir&) = delete;
   TempDir& operator=(const TempDir&) = delete;
@@ -18,6 +22,8 @@ class TempDir {
   std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }
 
  private:
+  TempDir(const std::filesystem::path& parent, std::string_view prefix);
+
   std::filesystem::path path_;
 };
 

@@ -40,24 +40,10 @@ class WarehouseFault : public WarehouseTest {
     return Session(source()).sql("SELECT count(*) FROM pg_locks WHERE NOT granted") != "0";
   }
 
-  // When this returns, it does not do anything any more: a signal takes its time.
-  void stop_still(const std::string& id) {
-    node(id).kill(SIGSTOP);
-    const auto tasks = "/proc/" + std::to_string(node(id).pid()) + "/task";
-    ASSERT_TRUE(poll_until([&] {
-      for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-        std::string line;
-        std::getline(std::ifstream(task.path() / "stat"), line);
-        if (line.substr(line.rfind(')')).substr(0, 3) != ") T") return false;
-      }
-      return true;
-    }));
-  }
-
   // Not in the middle of a transaction of SQLite, with which it would hold up everybody.
   void stop_between_transactions(const std::string& id) {
     ASSERT_TRUE(poll_until([&] {
-      stop_still(id);
+      if (!stop_still(node(id).pid())) return false;
       if (postgres_) return true;
       auto data =
           warehouse::Database::open(this->data(), {.what = "data", .statement_timeout = 200ms});
@@ -137,7 +123,7 @@ TEST_F(WarehouseFault, a_node_paused_in_the_middle_of_a_transaction_does_not_hol
                  "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation ="
                  " 'warehouse_outbox'::regclass") != "0";
     }));
-    stop_still("a");
+    ASSERT_TRUE(stop_still(node("a").pid()));
   }
   start("b");
   EXPECT_TRUE(poll_until([&] { return good_polls("order", "AND node = 'b'") > 0; }, 2 * patience))
