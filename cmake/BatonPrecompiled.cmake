@@ -13,24 +13,27 @@ set(BATON_USUAL_HEADERS
   <functional> <map> <memory> <mutex> <optional> <span> <stop_token> <string> <string_view>
   <thread> <utility> <vector>)
 
-# One precompiled header serves all targets with the same flags, so there is one for the libraries
-# and one for the tests; each belongs to a target with a single source.
+# A precompiled header serves all targets with the same flags, so there is one for the libraries, one
+# for the programs and one for the tests; each belongs to a target with a single source.
 function(baton_precompile_for kind)
   if(NOT BATON_PRECOMPILE OR TARGET baton_${kind}_headers)
     return()
   endif()
+  set(target baton_${kind}_headers)
   set(source "${BATON_GENERATED_DIR}/${kind}_headers.cc")
   file(CONFIGURE OUTPUT "${source}" CONTENT "int main() {}\n")  # nobody runs it
-  if(kind STREQUAL "test")
-    add_executable(baton_test_headers EXCLUDE_FROM_ALL "${source}")
-    target_compile_options(baton_test_headers PRIVATE $<$<CONFIG:Release>:-O1>)
-    target_link_libraries(baton_test_headers PRIVATE GTest::gtest)
-    target_precompile_headers(baton_test_headers PRIVATE ${BATON_USUAL_HEADERS} <gtest/gtest.h>)
+  if(kind STREQUAL "library")
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL "${source}")
   else()
-    add_library(baton_library_headers OBJECT EXCLUDE_FROM_ALL "${source}")
-    target_precompile_headers(baton_library_headers PRIVATE ${BATON_USUAL_HEADERS})
+    add_executable(${target} EXCLUDE_FROM_ALL "${source}")
   endif()
-  baton_target_defaults(baton_${kind}_headers)
+  baton_target_defaults(${target})
+  target_precompile_headers(${target} PRIVATE ${BATON_USUAL_HEADERS})
+  if(kind STREQUAL "test")
+    baton_test_flags(${target})
+    target_link_libraries(${target} PRIVATE GTest::gtest)
+    target_precompile_headers(${target} PRIVATE <gtest/gtest.h>)
+  endif()
 endfunction()
 
 function(baton_precompile target kind)

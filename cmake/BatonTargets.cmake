@@ -6,6 +6,10 @@
 #       they are part of this build, and then the sources see BATON_HAS_<COMPONENT> defined to 1.
 #       PRIVATE_LIBS are third-party targets; the package finds them again for its users.
 #   baton_program(NAME SOURCES file... [LIBS target...] [INSTALL])
+#   baton_internal_library(NAME [OBJECT] SOURCES file... [LIBS target...] [PRIVATE_LIBS target...])
+#       What several programs of the tree share; not installed.
+#   baton_test_library(...)
+#       The same for tests: compiled as they are.
 #   baton_test(NAME SOURCES file... [LIBS target...] [ENV VAR=value...] [LABELS label...]
 #              [TIMEOUT seconds] [SERIAL])
 #       A GoogleTest executable, one ctest test of the same name. The target tests_<label> builds
@@ -134,12 +138,47 @@ function(baton_program NAME)
   _baton_reject_unknown_arguments(baton_program ${NAME})
   add_executable(${NAME} ${arg_SOURCES})
   baton_target_defaults(${NAME})
+  baton_precompile(${NAME} program)
   target_link_libraries(${NAME} PRIVATE ${arg_LIBS})
   if(arg_INSTALL)
     set_target_properties(${NAME} PROPERTIES
       INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS ${NAME} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
   endif()
+endfunction()
+
+function(_baton_uninstalled_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OBJECT" "" "SOURCES;LIBS;PRIVATE_LIBS")
+  _baton_reject_unknown_arguments(library ${name})
+  if(arg_OBJECT)
+    add_library(${name} OBJECT ${arg_SOURCES})
+  else()
+    add_library(${name} STATIC ${arg_SOURCES})
+  endif()
+  baton_target_defaults(${name})
+  target_link_libraries(${name} PUBLIC ${arg_LIBS} PRIVATE ${arg_PRIVATE_LIBS})
+endfunction()
+
+function(baton_internal_library name)
+  _baton_uninstalled_library(${name} ${ARGN})
+  baton_precompile(${name} library)
+endfunction()
+
+function(baton_test_library name)
+  _baton_uninstalled_library(${name} ${ARGN})
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+  # As tests are, or the precompiled header would not fit.
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${name} PRIVATE -fPIE
+    $<TARGET_PROPERTY:GTest::gtest,INTERFACE_COMPILE_OPTIONS>)
+  baton_test_flags(${name})
+  baton_precompile(${name} test)
+endfunction()
+
+# Nobody measures the tests themselves. This compiles them in half the time, and unlike -O0 still
+# follows values far enough to warn of those that nobody has set.
+function(baton_test_flags target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
 endfunction()
 
 function(baton_test NAME)
@@ -149,8 +188,8 @@ function(baton_test NAME)
   baton_target_defaults(${NAME})
   target_include_directories(${NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${NAME} PRIVATE ${arg_LIBS} GTest::gtest GTest::gtest_main)
-  # Nobody measures the tests themselves; this compiles them in half the time.
-  target_compile_options(${NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+  set_target_properties(${NAME} PROPERTIES LINKER_LANGUAGE CXX)  # even if it has only objects
+  baton_test_flags(${NAME})
   baton_precompile(${NAME} test)
 
   if(NOT arg_TIMEOUT)

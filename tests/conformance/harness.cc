@@ -4,11 +4,6 @@
 
 namespace baton::test {
 
-StoreFactory& factory() {
-  static const std::unique_ptr<StoreFactory> made = make_factory();
-  return *made;
-}
-
 Request acquire(std::uint64_t grant_number, std::vector<Ask> asks, Millis ticket) {
   Request request;
   request.verb = Verb::acquire;

@@ -54,7 +54,4 @@ TEST(EtcdExamine, a_used_up_quota_is_a_danger) {
 }
 
 }  // namespace
-
-std::unique_ptr<StoreFactory> make_factory() { return nullptr; }
-
 }  // namespace baton::test

@@ -224,8 +224,4 @@ TEST_F(EtcdTls, a_certificate_for_another_host_is_refused) {
 }
 
 }  // namespace
-
-// Of the harness only the requests are used here.
-std::unique_ptr<StoreFactory> make_factory() { return nullptr; }
-
 }  // namespace baton::test

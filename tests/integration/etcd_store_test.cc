@@ -374,8 +374,4 @@ TEST_F(EtcdStore, find_sees_the_locks_of_all_processes) {
 }
 
 }  // namespace
-
-// Of the harness only the requests are used here.
-std::unique_ptr<StoreFactory> make_factory() { return nullptr; }
-
 }  // namespace baton::test

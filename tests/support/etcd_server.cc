@@ -30,7 +30,7 @@ fs::path data_directory(const TempDir& dir, bool on_disk) {
   return name;
 }
 
-std::string exchange(int port, const std::string& request) {
+std::string ask_port(int port, const std::string& request) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const timeval limit{2, 0};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -151,7 +151,7 @@ void EtcdServer::launch(std::size_t number) {
 
 // On a port of its own, which speaks plain HTTP also where clients must use TLS.
 bool EtcdServer::ready(std::size_t number) const {
-  return exchange(members_.at(number).health_port, "GET /health HTTP/1.0\r\n\r\n")
+  return ask_port(members_.at(number).health_port, "GET /health HTTP/1.0\r\n\r\n")
              .find("\"true\"") != std::string::npos;
 }
 
@@ -225,7 +225,7 @@ std::string EtcdServer::log(std::size_t member) const {
 
 std::string EtcdServer::post(std::size_t member, const std::string& path,
                              const std::string& body) const {
-  return exchange(members_.at(member).client_port,
+  return ask_port(members_.at(member).client_port,
                   "POST " + path + " HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) +
                       "\r\n\r\n" + body);
 }

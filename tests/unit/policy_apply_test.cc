@@ -58,6 +58,7 @@ class PolicyApply : public ::testing::Test {
   std::unique_ptr<LockStore> store_ =
       store::make_memory_store_at([this] { return clock_.store_time(); });
   policy::ApplyPolicyOptions options_{.owner = "test", .timeout = 60s, .clock = &clock_};
+  std::stop_source stop_;
 };
 
 TEST_F(PolicyApply, a_store_without_a_policy_has_version_0) { EXPECT_EQ(stored(), Policy{}); }
@@ -145,9 +146,8 @@ TEST_F(PolicyApply, a_first_policy_that_takes_too_long_leaves_none) {
 }
 
 TEST_F(PolicyApply, stopping_it_puts_the_old_policy_back) {
-  std::stop_source stop;
-  options_.stop = stop.get_token();
-  options_.progress = [&](const policy::DrainProgress&) { stop.request_stop(); };
+  options_.stop = stop_.get_token();
+  options_.progress = [&](const policy::DrainProgress&) { stop_.request_stop(); };
   ASSERT_EQ(acquire("DEFAULT:job:1", 0, 24h).outcome, Outcome::granted);
   const auto applied = apply("subjects: {job: {scope: predicate}}");
   ASSERT_FALSE(applied);
