@@ -1,8 +1,7 @@
-#include <cstdio>
-#include <exception>
 #include <thread>
 
 #include "apps/common/ending_signals.h"
+#include "apps/common/start.h"
 #include "apps/gateway/health.h"
 #include "apps/gateway/log.h"
 #include "apps/gateway/options.h"
@@ -13,18 +12,6 @@
 namespace baton::gateway {
 namespace {
 
-using apps::EndingSignals;
-
-constexpr int kOk = 0;
-constexpr int kError = 1;
-constexpr int kUsage = 2;
-
-int fail(const Error& error) {
-  std::fprintf(stderr, "baton-gateway: %s\n", error.message.c_str());
-  const bool usage = error.code == Code::bad_url || error.code == Code::bad_request;
-  return usage ? kUsage : kError;
-}
-
 http::ServerOptions server_options(const Options& options, observe::Metrics& metrics) {
   const bool signals = options.service == Options::Service::signals;
   return {.address = options.address,
@@ -34,7 +21,8 @@ http::ServerOptions server_options(const Options& options, observe::Metrics& met
           .on_served = counting(metrics, signals ? "gateway" : "ro")};
 }
 
-Result<void> run(const Options& options, EndingSignals& signals) {
+Result<int> run(const Options& options) {
+  apps::EndingSignals signals;
   const auto metrics = std::make_shared<observe::Metrics>();
   auto locks = open(options.store, {.owner = options.owner,
                                     .observer = std::make_shared<observe::LockMetrics>(metrics)});
@@ -80,32 +68,13 @@ Result<void> run(const Options& options, EndingSignals& signals) {
   (*server)->stop(options.grace);
   if (gateway) gateway->stop();
   workers->stop();
-  return {};
-}
-
-int start(const std::vector<std::string>& words) {
-  const Parsed parsed = parse_command_line(words);
-  if (!parsed.help.empty()) {
-    std::fputs(parsed.help.c_str(), stdout);
-    return kOk;
-  }
-  if (!parsed.wrong.empty()) {
-    std::fprintf(stderr, "baton-gateway: %s; see 'baton-gateway --help'\n", parsed.wrong.c_str());
-    return kUsage;
-  }
-  EndingSignals signals;
-  if (auto done = run(parsed.options, signals); !done) return fail(done.error());
-  return kOk;
+  return apps::kOk;
 }
 
 }  // namespace
 }  // namespace baton::gateway
 
 int main(int argc, char** argv) {
-  try {
-    return baton::gateway::start(std::vector<std::string>(argv + 1, argv + argc));
-  } catch (const std::exception& problem) {
-    std::fprintf(stderr, "baton-gateway: internal error: %s\n", problem.what());
-    return 1;
-  }
+  using namespace baton::gateway;
+  return baton::apps::start("baton-gateway", argc, argv, parse_command_line, run);
 }

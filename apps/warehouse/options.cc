@@ -1,16 +1,16 @@
 #include "apps/warehouse/options.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <random>
 
-#include <CLI/CLI.hpp>
-
+#include "apps/common/options.h"
 #include "baton/store.h"
-#include "policy/duration.h"
 
 namespace baton::warehouse {
 namespace {
+
+using apps::Time;
+using command_line::Command;
+using command_line::Program;
 
 constexpr const char* kAbout =
     "Observers of orders, inventory and warehouse tasks: every node runs them all, each type is\n"
@@ -27,15 +27,14 @@ constexpr const char* kExamples =
 struct Words {
   std::string config;
   std::vector<std::string> sources;
-  std::string store;  // no default here: that of the environment may have a password
+  std::string store;
   std::string data = "sqlite:warehouse-data.db";
   std::string node;
   std::string node_ttl = "10s";
   std::string poll_takes = "0s";
   std::string grace = "10s";
   std::string metrics;
-  std::string log = "json";
-  std::string log_level = "info";
+  apps::LogWords log;
   double rate = 100;
   double seconds = 10;
   std::string late = "1s";
@@ -46,24 +45,22 @@ struct Words {
   bool json = false;
 };
 
-CLI::Option* text(CLI::App* app, const char* name, std::string& into, const char* about,
-                  const char* type) {
-  auto* option = app->add_option(name, into, about)->type_name(type)->take_last();
-  if (!into.empty()) option->capture_default_str();
-  return option;
+void text(Command app, const char* name, std::string& into, const char* about, const char* type) {
+  auto option = app.add(name, into, about);
+  option.type(type).last_counts();
+  if (!into.empty()) option.shows_default();
 }
 
-void add_common(CLI::App* app, Words& words) {
+void add_common(Command app, Words& words) {
   text(app, "--config", words.config, "warehouse.yaml; default: three types, see docs", "FILE");
-  app->add_option("--source", words.sources,
-                  "What is polled: sqlite:PATH or postgres://…; of one type: TYPE=URL; may be "
-                  "repeated; default sqlite:warehouse-source.db")
-      ->type_name("[TYPE=]URL")
-      ->expected(1)
-      ->take_all();
+  app.add("--source", words.sources,
+          "What is polled: sqlite:PATH or postgres://…; of one type: TYPE=URL; may be "
+          "repeated; default sqlite:warehouse-source.db")
+      .type("[TYPE=]URL")
+      .one_value_a_time();
 }
 
-void add_node(CLI::App* app, Words& words) {
+void add_node(Command app, Words& words) {
   add_common(app, words);
   text(app, "--store", words.store,
        "Where the locks are: sqlite:PATH, postgres://…; default $BATON_STORE, else "
@@ -74,84 +71,60 @@ void add_node(CLI::App* app, Words& words) {
   text(app, "--node", words.node, "Who we are, unique; default HOST:PID", "ID");
   text(app, "--metrics", words.metrics, "Serve /metrics there; port 0 takes any free one",
        "IP:PORT");
-  text(app, "--log", words.log, "How to log on stdout: json, or text for people", "FORMAT");
-  text(app, "--log-level", words.log_level, "From which level: debug, info, warn or error",
-       "LEVEL");
+  apps::add_log(app, words.log);
   text(app, "--node-ttl", words.node_ttl, "When a node that has died is gone from the list",
        "TIME");
   text(app, "--grace", words.grace, "How long polls may take to finish after SIGTERM", "TIME");
   text(app, "--poll-takes", words.poll_takes,
        "Wait so long between reading rows and writing them, to see what happens then", "TIME");
-  app->footer(
+  app.footer(
       "Examples:\n"
       "  warehouse node --config warehouse.yaml --node a --metrics 127.0.0.1:9101\n"
       "  warehouse node --store postgres://baton@db/locks --data postgres://app@db/shop \\\n"
       "    --source postgres://reader@erp/erp --source wes=sqlite:/var/lib/wes/tasks.db");
 }
 
-void add_generate(CLI::App* app, Words& words) {
+void add_generate(Command app, Words& words) {
   add_common(app, words);
-  app->add_option("--rate", words.rate, "Rows a second, over all types")
-      ->type_name("N")
-      ->check(CLI::Range(0.1, 100'000.0))
-      ->capture_default_str();
-  app->add_option("--seconds", words.seconds, "For how long")
-      ->type_name("S")
-      ->check(CLI::Range(0.1, 86'400.0))
-      ->capture_default_str();
+  app.add("--rate", words.rate, "Rows a second, over all types")
+      .type("N")
+      .between(0.1, 100'000.0)
+      .shows_default();
+  app.add("--seconds", words.seconds, "For how long")
+      .type("S")
+      .between(0.1, 86'400.0)
+      .shows_default();
   text(app, "--late", words.late, "A row becomes visible at most so long after its time", "TIME");
   text(app, "--tick", words.tick, "Times are multiples of this: rows of one tick have the same",
        "TIME");
-  app->add_option("--writers", words.writers, "Of each type, at the same time")
-      ->type_name("N")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  app->add_option("--seed", words.seed, "Of the random numbers; default: another each time")
-      ->type_name("N");
-  app->footer("Example:\n  warehouse generate --rate 500 --seconds 30 --late 2s");
+  app.add("--writers", words.writers, "Of each type, at the same time")
+      .type("N")
+      .between(1, 64)
+      .shows_default();
+  app.add("--seed", words.seed, "Of the random numbers; default: another each time").type("N");
+  app.footer("Example:\n  warehouse generate --rate 500 --seconds 30 --late 2s");
 }
 
-void add_verify(CLI::App* app, Words& words) {
+void add_verify(Command app, Words& words) {
   add_common(app, words);
   text(app, "--data", words.data, "Where observers and outbox are: sqlite:PATH or postgres://…",
        "URL");
   text(app, "--wait", words.wait, "Give nodes so long to observe what is missing", "TIME");
-  app->add_flag("--json", words.json, "The figures as one JSON object");
-  app->footer(
+  app.add("--json", words.json, "The figures as one JSON object");
+  app.footer(
       "Exits 0 if every source row was observed exactly once, 1 if not.\n"
       "Example:\n  warehouse verify --wait 1m --json");
 }
 
-std::string default_store() {
-  const char* store = std::getenv("BATON_STORE");
-  return store != nullptr && *store != '\0' ? store : "sqlite:warehouse.db";
-}
-
-struct Time {
-  const char* option;
-  const std::string& text;
-  Millis least;
-  Millis most;
-  Millis& into;
-};
-
 std::string read_times(const Words& words, Options& options) {
   const Millis day = std::chrono::hours(24);
-  for (const Time& time :
-       {Time{"--node-ttl", words.node_ttl, Millis(500), kMaxTtl, options.node.node_ttl},
-        Time{"--grace", words.grace, Millis(0), day, options.node.grace},
-        Time{"--poll-takes", words.poll_takes, Millis(0), day, options.node.poll_takes},
-        Time{"--late", words.late, Millis(0), day, options.generator.late},
-        Time{"--tick", words.tick, Millis(0), day, options.generator.tick},
-        Time{"--wait", words.wait, Millis(0), day, options.verify_wait}}) {
-    const auto read = policy::parse_duration(time.text);
-    if (!read) return std::string(time.option) + ": " + read.error().message;
-    if (*read < time.least || *read > time.most) {
-      return std::string(time.option) + ": " + time.text + " is out of range";
-    }
-    time.into = *read;
-  }
-  return {};
+  return apps::read_times(
+      {Time{"--node-ttl", words.node_ttl, Millis(500), kMaxTtl, options.node.node_ttl},
+       Time{"--grace", words.grace, Millis(0), day, options.node.grace},
+       Time{"--poll-takes", words.poll_takes, Millis(0), day, options.node.poll_takes},
+       Time{"--late", words.late, Millis(0), day, options.generator.late},
+       Time{"--tick", words.tick, Millis(0), day, options.generator.tick},
+       Time{"--wait", words.wait, Millis(0), day, options.verify_wait}});
 }
 
 std::string understand(const Words& words, Options& options) {
@@ -161,14 +134,12 @@ std::string understand(const Words& words, Options& options) {
   for (const std::string& source : words.sources) {
     if (auto ok = set_source(options.config, source); !ok) return "--source: " + ok.error().message;
   }
-  if (auto wrong = read_times(words, options); !wrong.empty()) return wrong;
-  const auto format = observe::parse_log_format(words.log);
-  if (!format) return "--log: json or text, not '" + words.log + "'";
-  options.node.log_format = *format;
-  const auto level = observe::parse_log_level(words.log_level);
-  if (!level) return "--log-level: debug, info, warn or error, not '" + words.log_level + "'";
-  options.node.log_level = *level;
-  options.node.store = words.store.empty() ? default_store() : words.store;
+  auto wrong = read_times(words, options);
+  if (wrong.empty()) {
+    wrong = apps::read_log(words.log, options.node.log_format, options.node.log_level);
+  }
+  if (!wrong.empty()) return wrong;
+  options.node.store = apps::store_or(words.store, "sqlite:warehouse.db");
   options.node.data = words.data;
   options.node.node = words.node;
   options.node.metrics = words.metrics;
@@ -184,35 +155,22 @@ std::string understand(const Words& words, Options& options) {
 
 Parsed parse_command_line(const std::vector<std::string>& given) {
   Words words;
-  CLI::App root(kAbout, "warehouse");
-  root.require_subcommand(1);
-  root.footer(kExamples);
-  auto* node = root.add_subcommand("node", "Run a node: poll all observers, with all other nodes");
+  Program program("warehouse", kAbout);
+  program.footer(kExamples);
+  auto node = program.add_command("node", "Run a node: poll all observers, with all other nodes");
   add_node(node, words);
-  auto* generate = root.add_subcommand("generate", "Write rows into the source, as others would");
+  auto generate = program.add_command("generate", "Write rows into the source, as others would");
   add_generate(generate, words);
-  auto* verify = root.add_subcommand("verify", "Compare the source with what was published");
+  auto verify = program.add_command("verify", "Compare the source with what was published");
   add_verify(verify, words);
 
-  Parsed parsed;
-  try {
-    auto reversed = given;  // CLI11 takes its words from the end
-    std::reverse(reversed.begin(), reversed.end());
-    root.parse(std::move(reversed));
-  } catch (const CLI::CallForHelp&) {
-    parsed.help = root.help();
-    return parsed;
-  } catch (const CLI::RequiredError&) {
-    parsed.wrong = "say what to do: node, generate or verify";
-    return parsed;
-  } catch (const CLI::ParseError& problem) {
-    parsed.wrong = problem.what();
-    return parsed;
-  }
-  using Command = Options::Command;
-  parsed.options.command =
-      node->parsed() ? Command::node : (verify->parsed() ? Command::verify : Command::generate);
+  const auto understood = program.understand(given);
+  Parsed parsed{.help = understood.help, .wrong = understood.wrong};
+  if (!parsed.help.empty() || !parsed.wrong.empty()) return parsed;
+  using Do = Options::Command;
+  parsed.options.command = node.given() ? Do::node : (verify.given() ? Do::verify : Do::generate);
   parsed.wrong = understand(words, parsed.options);
+  if (!parsed.wrong.empty()) parsed.wrong += "; see 'warehouse --help'";
   return parsed;
 }
 

@@ -36,10 +36,10 @@ int perform(Arguments& all, Output& out) {
 
 int start(int argc, char** argv) {
   Arguments all;
-  const Parsed parsed = parse(std::vector<std::string>(argv + 1, argv + argc), all);
+  const auto parsed = parse(std::vector<std::string>(argv + 1, argv + argc), all);
   Output out(all.json);
-  if (!parsed.usage_error.empty()) {
-    out.error("usage", parsed.usage_error);
+  if (!parsed.wrong.empty()) {
+    out.error("usage", parsed.wrong);
     return exit_code::usage;
   }
   if (!parsed.help.empty()) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "command_line/command.h"
 
 namespace baton::cli {
 
@@ -28,12 +29,8 @@ struct Arguments {
   std::function<Result<int>(Context&)> command;
 };
 
-struct Parsed {
-  std::string help;         // was asked for
-  std::string usage_error;  // one line
-};
-
-// Fills `all`, which must outlive its command. Without help and error, the command may be called.
-[[nodiscard]] Parsed parse(std::vector<std::string> words, Arguments& all);
+// Fills `all`, which must outlive its command. The command may be called if nothing is wrong and no
+// help was asked for.
+[[nodiscard]] command_line::Understood parse(std::vector<std::string> words, Arguments& all);
 
 }  // namespace baton::cli

@@ -1,32 +1,29 @@
 #pragma once
 
-// How the words of a command are described to CLI11, which only the files options*.cc know.
+// How the words of the commands are described: options.cc and the other files options_*.cc.
 
 #include <string>
 
 #include "cli/options.h"
-
-namespace CLI {
-class App;
-}
+#include "command_line/command.h"
 
 namespace baton::cli {
+
+using command_line::Command;
+using command_line::Program;
+using command_line::Understood;
 
 inline constexpr const char* kCommonOptions = "Common options";
 
 // For commands that run for long.
-void add_metrics(CLI::App* app, std::string& metrics);
+void add_metrics(Command app, std::string& metrics);
 
-void add_common(CLI::App* app, Arguments& all, bool uses_store = true, bool owner = true);
-CLI::App* add_command(CLI::App* parent, const std::string& name, const std::string& what,
-                      const std::string& examples);
-CLI::App* add_noun(CLI::App& parent, const std::string& name, const std::string& what,
-                   const std::string& examples);
+void add_common(Command app, Arguments& all, bool uses_store = true, bool owner = true);
 
-void add_elect(CLI::App& root, Arguments& all);
-void add_leader(CLI::App& root, Arguments& all);
+void add_elect(Command& root, Arguments& all);
+void add_leader(Command& root, Arguments& all);
 
-void add_job(CLI::App& root, Arguments& all);
-void add_node(CLI::App& root, Arguments& all);
+void add_job(Command& root, Arguments& all);
+void add_node(Command& root, Arguments& all);
 
 }  // namespace baton::cli

@@ -1,7 +1,5 @@
 // The words of baton job and baton node.
 
-#include <CLI/CLI.hpp>
-
 #include "cli/options_build.h"
 
 namespace baton::cli {
@@ -9,51 +7,51 @@ namespace {
 
 using JobAction = Result<int> (*)(Context&, const JobArguments&);
 
-CLI::App* add_job_action(CLI::App* job, Arguments& all, const std::string& name,
-                         const std::string& what, const std::string& examples, JobAction action) {
-  auto* app = add_command(job, name, what, examples);
-  app->add_option("NAME", all.job.name, "The job")->type_name("")->required();
+Command add_job_action(Command job, Arguments& all, const std::string& name,
+                       const std::string& what, const std::string& examples, JobAction action) {
+  auto app = job.add_command(name, what, examples);
+  app.add("NAME", all.job.name, "The job").type("").required();
   add_common(app, all);
-  app->callback(
+  app.when_given(
       [&all, action] { all.command = [&all, action](Context& c) { return action(c, all.job); }; });
   return app;
 }
 
 }  // namespace
 
-void add_job(CLI::App& root, Arguments& all) {
-  auto* job = add_noun(root, "job", "Look at scheduled jobs, and tell them what to do",
-                       "  baton job list\n"
-                       "  baton job pause order-observer-poll\n"
-                       "  baton job run nightly-report --wait 5m");
-  auto* list = add_command(job, "list", "List the jobs: last run, next run, node, result",
-                           "  baton job list\n  baton job list --json");
+void add_job(Command& root, Arguments& all) {
+  auto job = root.add_noun("job", "Look at scheduled jobs, and tell them what to do",
+                           "  baton job list\n"
+                           "  baton job pause order-observer-poll\n"
+                           "  baton job run nightly-report --wait 5m");
+  auto list = job.add_command("list", "List the jobs: last run, next run, node, result",
+                              "  baton job list\n  baton job list --json");
   add_common(list, all);
-  list->callback([&all] { all.command = [](Context& c) { return job_list(c); }; });
+  list.when_given([&all] { all.command = [](Context& c) { return job_list(c); }; });
   add_job_action(job, all, "show", "Show one job", "  baton job show order-observer-poll",
                  job_show);
   add_job_action(job, all, "pause", "Start no fire of it until resume, on any node",
                  "  baton job pause order-observer-poll", job_pause);
   add_job_action(job, all, "resume", "End a pause", "  baton job resume order-observer-poll",
                  job_resume);
-  auto* run_now = add_job_action(job, all, "run", "Run it once more, now, on one node",
-                                 "  baton job run nightly-report --wait 5m\n\n"
-                                 "With --wait, exits with 0 if it ended well, 1 if it failed, 75 "
-                                 "if it took longer.",
-                                 job_run);
-  run_now->add_option("--wait", all.job.wait, "Wait so long for its end")->type_name("TIME");
+  auto run_now = add_job_action(job, all, "run", "Run it once more, now, on one node",
+                                "  baton job run nightly-report --wait 5m\n\n"
+                                "With --wait, exits with 0 if it ended well, 1 if it failed, 75 "
+                                "if it took longer.",
+                                job_run);
+  run_now.add("--wait", all.job.wait, "Wait so long for its end").type("TIME");
   add_job_action(job, all, "skip", "Leave out its next run", "  baton job skip nightly-report",
                  job_skip);
 }
 
-void add_node(CLI::App& root, Arguments& all) {
-  auto* node =
-      add_noun(root, "node", "Look at the processes of the fleet", "  baton node list --live");
-  auto* list = add_command(node, "list", "List the nodes that are there, and those that vanished",
-                           "  baton node list\n  baton node list --live --json");
-  list->add_flag("--live", all.node.live, "Only those that are there");
+void add_node(Command& root, Arguments& all) {
+  auto node =
+      root.add_noun("node", "Look at the processes of the fleet", "  baton node list --live");
+  auto list = node.add_command("list", "List the nodes that are there, and those that vanished",
+                               "  baton node list\n  baton node list --live --json");
+  list.add("--live", all.node.live, "Only those that are there");
   add_common(list, all);
-  list->callback([&all] { all.command = [&all](Context& c) { return node_list(c, all.node); }; });
+  list.when_given([&all] { all.command = [&all](Context& c) { return node_list(c, all.node); }; });
 }
 
 }  // namespace baton::cli

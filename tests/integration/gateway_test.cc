@@ -315,7 +315,8 @@ TEST_F(GatewayTest, a_wrong_command_line_is_explained) {
     EXPECT_EQ(run.status.code, 2);
     EXPECT_NE(run.err.find(part), std::string::npos) << run.err;
   };
-  refuses({}, "signals or orchestrator");
+  refuses({}, "say what to do: signals orchestrator");
+  refuses({"singals"}, "did you mean 'signals'?");
   refuses({"signals", "--ttl", "5"}, "--ttl");
   refuses({"signals", "--listen", "8080"}, "IP:PORT");
   refuses({"signals", "--store", "nowhere:x"}, "nowhere");

@@ -1,0 +1,28 @@
+// What commands have in common.
+
+#include "cli/options_build.h"
+
+namespace baton::cli {
+
+void add_common(Command app, Arguments& all, bool uses_store, bool owner) {
+  app.add("--json", all.json, "One JSON document on stdout; errors as JSON on stderr")
+      .group(kCommonOptions);
+  if (!uses_store) return;
+  app.add("--store", all.given.store, "Where the locks are: sqlite:PATH, postgres://…")
+      .type("URL")
+      .group(kCommonOptions);
+  app.add("--region", all.given.region, "The region of names; DEFAULT if none is set")
+      .type("R")
+      .group(kCommonOptions);
+  if (!owner) return;
+  app.add("--owner", all.given.owner, "Who we are, for people; default HOST:PID")
+      .type("WHO")
+      .group(kCommonOptions);
+}
+
+void add_metrics(Command app, std::string& metrics) {
+  app.add("--metrics", metrics, "Serve http://IP:PORT/metrics meanwhile, for Prometheus")
+      .type("IP:PORT");
+}
+
+}  // namespace baton::cli

@@ -1,0 +1,247 @@
+#include "command_line/command.h"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <CLI/CLI.hpp>
+
+#include "policy/suggest.h"
+
+namespace baton::command_line {
+namespace {
+
+class HelpText final : public CLI::Formatter {
+ public:
+  HelpText() {
+    column_width(28);
+    label("REQUIRED", "");
+    label("SUBCOMMAND", "COMMAND");
+  }
+  // One blank line between two groups is enough.
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (auto at = help.find("\n\n\n"); at != std::string::npos; at = help.find("\n\n\n", at)) {
+      help.erase(at, 1);
+    }
+    return help;
+  }
+
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+    const auto rest = followed_by.find(app);
+    if (rest == followed_by.end()) return usage;
+    usage.erase(usage.find_last_not_of('\n') + 1);
+    return usage + " " + rest->second + "\n";
+  }
+
+  std::map<const CLI::App*, std::string> followed_by;
+};
+
+std::vector<CLI::App*> commands_of(CLI::App& app) {
+  return app.get_subcommands([](CLI::App*) { return true; });
+}
+
+// The command as far as it was understood, and the word that was not, if that was the problem.
+struct Reached {
+  CLI::App* app;
+  std::string path;
+  std::string unknown;
+};
+
+bool takes_value(const CLI::App& app, const std::string& word) {
+  const CLI::Option* option = app.get_option_no_throw(word);
+  return option != nullptr && option->get_items_expected_max() > 0;
+}
+
+Reached reached(CLI::App& root, const std::vector<std::string>& words) {
+  Reached at{&root, root.get_name(), {}};
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.starts_with("-")) {
+      if (takes_value(*at.app, word) || takes_value(root, word)) ++i;
+      continue;
+    }
+    const auto children = commands_of(*at.app);
+    if (children.empty()) break;
+    const auto next = std::find_if(children.begin(), children.end(),
+                                   [&](CLI::App* child) { return child->get_name() == word; });
+    if (next == children.end()) {
+      at.unknown = word;
+      break;
+    }
+    at.app = *next;
+    at.path += " " + word;
+  }
+  return at;
+}
+
+std::string unknown(std::string_view what, const std::string& word,
+                    const std::vector<std::string>& known) {
+  return policy::unknown_word(what, word,
+                              std::vector<std::string_view>(known.begin(), known.end()));
+}
+
+// The first option that the command does not have, if any.
+std::string unknown_option(const CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<std::string> known;
+  for (const auto* option : app.get_options()) {
+    for (const auto& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const auto& word : words) {
+    const std::string name = word.substr(0, word.find('='));
+    if (!word.starts_with("--")) continue;
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return unknown("option", name, known);
+    }
+  }
+  return {};
+}
+
+std::string explain(CLI::App& root, const std::vector<std::string>& words,
+                    const CLI::ParseError& problem) {
+  const Reached at = reached(root, words);
+  std::vector<std::string> names;
+  for (const auto* child : commands_of(*at.app)) names.push_back(child->get_name());
+  std::string message = problem.what();
+  if (!at.unknown.empty()) {
+    message = unknown("command", at.unknown, names);
+  } else if (auto option = unknown_option(*at.app, words); !option.empty()) {
+    message = std::move(option);
+  } else if (!names.empty()) {
+    message = "say what to do:";
+    for (const auto& name : names) message += " " + name;
+  } else if (message.size() > 1 && std::islower(static_cast<unsigned char>(message[1])) != 0) {
+    message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
+  }
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  return message + (message.ends_with('?') ? " See '" : "; see '") + at.path + " --help'";
+}
+
+}  // namespace
+
+Option& Option::type(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option& Option::group(const std::string& heading) {
+  option_->group(heading);
+  return *this;
+}
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::shows_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option& Option::shows_default(const std::string& text) {
+  option_->default_str(text);
+  return *this;
+}
+
+Option& Option::between(int least, int most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::between(double least, double most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::last_counts() {
+  option_->take_last();
+  return *this;
+}
+
+Option& Option::one_value_a_time() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Option Command::add(const std::string& name, std::string& into, const std::string& about) {
+  return Option(*app_->add_option(name, into, about));
+}
+
+Option Command::add(const std::string& name, std::vector<std::string>& into,
+                    const std::string& about) {
+  return Option(*app_->add_option(name, into, about));
+}
+
+Option Command::add(const std::string& name, std::size_t& into, const std::string& about) {
+  return Option(*app_->add_option(name, into, about));
+}
+
+Option Command::add(const std::string& name, int& into, const std::string& about) {
+  return Option(*app_->add_option(name, into, about));
+}
+
+Option Command::add(const std::string& name, double& into, const std::string& about) {
+  return Option(*app_->add_option(name, into, about));
+}
+
+Option Command::add(const std::string& name, bool& into, const std::string& about) {
+  return Option(*app_->add_flag(name, into, about));
+}
+
+Command Command::add_command(const std::string& name, const std::string& about,
+                             const std::string& examples) {
+  Command made(*app_->add_subcommand(name, about));
+  // Even if there are none: else it has those of its parent.
+  made.footer(examples.empty() ? "" : "Examples:\n" + examples);
+  return made;
+}
+
+Command Command::add_noun(const std::string& name, const std::string& about,
+                          const std::string& examples) {
+  Command made = add_command(name, about, examples);
+  made.app_->require_subcommand(1);
+  return made;
+}
+
+void Command::footer(const std::string& text) { app_->footer(text); }
+
+void Command::group_help(const std::string& heading) { app_->get_help_ptr()->group(heading); }
+
+void Command::followed_by(const std::string& rest) {
+  // A command has the formatter of its program.
+  static_cast<HelpText&>(*app_->get_formatter()).followed_by[app_] = rest;
+}
+
+void Command::when_given(std::function<void()> call) { app_->callback(std::move(call)); }
+
+bool Command::given() const { return app_->parsed(); }
+
+Program::Program(const std::string& name, const std::string& about)
+    : Program(std::make_unique<CLI::App>(about, name)) {}
+
+Program::Program(std::unique_ptr<CLI::App> root) : Command(*root), root_(std::move(root)) {
+  root_->formatter(std::make_shared<HelpText>());
+  root_->require_subcommand(1);
+}
+
+Program::~Program() = default;
+
+Understood Program::understand(const std::vector<std::string>& words) {
+  try {
+    auto reversed = words;  // CLI11 takes its words from the end
+    std::reverse(reversed.begin(), reversed.end());
+    root_->parse(std::move(reversed));
+  } catch (const CLI::CallForHelp&) {
+    return {.help = root_->help()};
+  } catch (const CLI::ParseError& problem) {
+    return {.wrong = explain(*root_, words, problem)};
+  }
+  return {};
+}
+
+}  // namespace baton::command_line

@@ -1,0 +1,88 @@
+#pragma once
+
+// What can be typed behind the name of a program. CLI11, which reads it, is known to command.cc
+// alone: it is large, and would be compiled again for every file that describes a command.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace baton::command_line {
+
+// Something that a command can be given. Each call returns *this.
+class Option {
+ public:
+  explicit Option(CLI::Option& option) : option_(&option) {}
+
+  Option& type(const std::string& name);  // what help calls its value
+  Option& group(const std::string& heading);
+  Option& required();
+  Option& shows_default();
+  Option& shows_default(const std::string& text);
+  Option& between(int least, int most);
+  Option& between(double least, double most);
+  Option& last_counts();       // if it is repeated
+  Option& one_value_a_time();  // of many, each behind an option of its own
+
+ private:
+  CLI::Option* option_;
+};
+
+// Part of a Program, which outlives it.
+class Command {
+ public:
+  explicit Command(CLI::App& app) : app_(&app) {}
+
+  // An option if the name begins with dashes, else a word at its place. `into` outlives the program
+  // and has its default.
+  Option add(const std::string& name, std::string& into, const std::string& about);
+  Option add(const std::string& name, std::vector<std::string>& into, const std::string& about);
+  Option add(const std::string& name, std::size_t& into, const std::string& about);
+  Option add(const std::string& name, int& into, const std::string& about);
+  Option add(const std::string& name, double& into, const std::string& about);
+  Option add(const std::string& name, bool& into, const std::string& about);  // without a value
+
+  Command add_command(const std::string& name, const std::string& about,
+                      const std::string& examples = "");
+  // Must be followed by a command.
+  Command add_noun(const std::string& name, const std::string& about, const std::string& examples);
+
+  void footer(const std::string& text);
+  void group_help(const std::string& heading);
+  void followed_by(const std::string& rest);  // in its usage, but not read here
+  void when_given(std::function<void()> call);
+  [[nodiscard]] bool given() const;
+
+ protected:
+  CLI::App* app_;
+};
+
+struct Understood {
+  std::string help;   // to be printed instead of doing anything
+  std::string wrong;  // one line: what is, and where to look
+};
+
+class Program : public Command {
+ public:
+  Program(const std::string& name, const std::string& about);
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Without help and without anything wrong, the command may be done.
+  [[nodiscard]] Understood understand(const std::vector<std::string>& words);
+
+ private:
+  explicit Program(std::unique_ptr<CLI::App> root);
+
+  std::unique_ptr<CLI::App> root_;
+};
+
+}  // namespace baton::command_line
