@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/gateway/log.h"
 #include "apps/gateway/timestamp.h"
+#include "json/json.h"
 
 namespace baton::gateway {
 namespace {

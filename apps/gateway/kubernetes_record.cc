@@ -1,9 +1,8 @@
 #include "apps/gateway/kubernetes_record.h"
 
-#include <nlohmann/json.hpp>
-
 #include "apps/gateway/digest.h"
 #include "apps/gateway/timestamp.h"
+#include "json/json.h"
 
 namespace baton::gateway {
 namespace {

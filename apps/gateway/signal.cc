@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include <nlohmann/json.hpp>
-
 #include "apps/gateway/digest.h"
+#include "json/json.h"
 
 namespace baton::gateway {
 namespace {

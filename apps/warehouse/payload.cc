@@ -1,6 +1,6 @@
 #include "apps/warehouse/payload.h"
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace baton::warehouse {
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <unordered_map>
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace baton::warehouse {
 namespace {

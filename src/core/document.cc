@@ -5,8 +5,9 @@
 #include <charconv>
 #include <concepts>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "json/json.h"
 
 namespace baton::core {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace baton::http {
 

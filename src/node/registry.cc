@@ -7,8 +7,7 @@
 #include <charconv>
 #include <optional>
 
-#include <nlohmann/json.hpp>
-
+#include "json/json.h"
 #include "node/wall_time.h"
 
 namespace baton {

@@ -1,6 +1,5 @@
-#include <nlohmann/json.hpp>
-
 #include "baton/policy.h"
+#include "json/json.h"
 #include "policy/validate.h"
 
 namespace baton {

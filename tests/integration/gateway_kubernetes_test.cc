@@ -3,9 +3,8 @@
 
 #include <iterator>
 
-#include <nlohmann/json.hpp>
-
 #include "integration/gateway_support.h"
+#include "json/json.h"
 #include "support/fault_proxy.h"
 #include "support/kube_server.h"
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "baton/kubernetes_store.h"
+#include "json/json.h"
 #include "kubernetes_support.h"
 #include "net/base64.h"
 

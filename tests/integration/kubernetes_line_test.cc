@@ -9,8 +9,8 @@
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
+#include "json/json.h"
 #include "kubernetes_support.h"
 #include "store/kubernetes/lease_api.h"
 #include "support/postgres_server.h"

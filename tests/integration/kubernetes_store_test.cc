@@ -1,9 +1,8 @@
 // What the Kubernetes store does to its Leases, and what others may do to them.
 
-#include <nlohmann/json.hpp>
-
 #include "baton/kubernetes_store.h"
 #include "core/lock_table.h"
+#include "json/json.h"
 #include "kubernetes_support.h"
 #include "store/kubernetes/find.h"
 #include "store/kubernetes/object_name.h"

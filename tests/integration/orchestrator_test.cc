@@ -2,9 +2,8 @@
 
 #include <csignal>
 
-#include <nlohmann/json.hpp>
-
 #include "integration/gateway_support.h"
+#include "json/json.h"
 
 namespace baton::test {
 namespace {

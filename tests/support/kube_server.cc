@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include <unistd.h>
 
+#include "json/json.h"
 #include "support/postgres_server.h"  // free_port
 
 namespace baton::test {

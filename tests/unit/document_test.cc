@@ -1,8 +1,8 @@
 #include "core/document.h"
+#include "json/json.h"
 
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
 #include <random>
 
 namespace baton::core {

@@ -1,4 +1,5 @@
 #include "observe/log.h"
+#include "json/json.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +8,6 @@
 #include <sstream>
 #include <thread>
 
-#include <nlohmann/json.hpp>
 #include <gtest/gtest.h>
 
 namespace baton::observe {

@@ -1,9 +1,9 @@
 #include "store/etcd/wire.h"
 
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "json/json.h"
 #include "net/base64.h"
 
 namespace baton::store::etcd::wire {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include "core/backoff.h"
+#include "json/json.h"
 
 namespace baton::store::kubernetes {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "core/document.h"
+#include "json/json.h"
 #include "store/common/document_loop.h"
 
 namespace baton::store::kubernetes {

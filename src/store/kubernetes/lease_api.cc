@@ -1,6 +1,6 @@
 #include "store/kubernetes/lease_api.h"
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace baton::store::kubernetes {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "json/json.h"
 #include "store/kubernetes/object_name.h"
 
 namespace baton::store::kubernetes {

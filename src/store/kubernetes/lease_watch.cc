@@ -1,6 +1,6 @@
 #include <charconv>
-#include <nlohmann/json.hpp>
 
+#include "json/json.h"
 #include "store/kubernetes/lease_api.h"
 
 namespace baton::store::kubernetes {

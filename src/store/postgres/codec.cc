@@ -2,9 +2,8 @@
 
 #include <array>
 
-#include <nlohmann/json.hpp>
-
 #include "core/apply.h"
+#include "json/json.h"
 #include "store/postgres/acquire_free.sql.h"
 #include "store/postgres/acquire_known.sql.h"
 #include "store/postgres/release_held.sql.h"

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace baton::store::postgres_advisory {
 namespace {
