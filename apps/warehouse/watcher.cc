@@ -47,8 +47,10 @@ void Watcher::on_acquired(const Fire& fire, std::chrono::nanoseconds /*asked*/, 
   scheduler_.acquired(type_of_job(fire.job));
 }
 
-void Watcher::on_skipped(const Fire& fire, SkipReason /*reason*/) {
-  scheduler_.failed(type_of_job(fire.job));
+void Watcher::on_skipped(const Fire& fire, SkipReason reason) {
+  const auto type = type_of_job(fire.job);
+  if (reason == SkipReason::given_up) return scheduler_.given_up(type);
+  scheduler_.failed(type);
 }
 
 void Watcher::on_finished(const Fire& fire, FireResult result, std::chrono::nanoseconds duration,

@@ -39,6 +39,7 @@ struct JobSection {
   std::optional<Millis> jitter;
   std::optional<Misfire> misfire;
   std::optional<OnCrash> on_crash;
+  std::optional<int> max_attempts;
   std::optional<bool> enabled;
   std::optional<std::vector<std::string>> nodes;
   std::optional<Millis> backoff;

@@ -12,6 +12,7 @@ struct TypeSeries {
   Counter by_node;
   Counter poll_failures;
   Counter overruns;
+  Counter given_up;
   Histogram polling;
 };
 
@@ -27,6 +28,8 @@ TypeSeries make_series(Metrics& metrics, const std::string& node, const std::str
                           "Polls that ended in an error.", labels),
           metrics.counter("scheduler_observer_lock_overrun_total",
                           "Polls that took longer than the TTL of their lock.", labels),
+          metrics.counter("scheduler_observer_given_up_total",
+                          "Polls that were given up after too many crashes.", labels),
           metrics.histogram("scheduler_observer_polling_duration_seconds", "What a poll took.",
                             labels)};
 }
@@ -84,6 +87,8 @@ void SchedulerMetrics::acquired(std::string_view type) {
 }
 
 void SchedulerMetrics::failed(std::string_view type) { impl_->of(type).failed.add(); }
+
+void SchedulerMetrics::given_up(std::string_view type) { impl_->of(type).given_up.add(); }
 
 void SchedulerMetrics::polled(std::string_view type, Seconds took, Seconds lock_ttl) {
   const TypeSeries& series = impl_->of(type);

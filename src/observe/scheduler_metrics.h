@@ -30,6 +30,8 @@ class BATON_EXPORT SchedulerMetrics {
   void acquired(std::string_view type);
   void failed(std::string_view type);  // the lock: another node is polling, or has
 
+  void given_up(std::string_view type);  // a poll that has crashed too often
+
   // A poll has ended well, or in an error. One that took longer than the TTL of its lock is an
   // overrun.
   void polled(std::string_view type, Seconds took, Seconds lock_ttl = std::chrono::minutes(1));

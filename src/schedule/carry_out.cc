@@ -1,6 +1,7 @@
 // How one attempt is made: ask for the lock, run the handler, write how it went with the release.
 
 #include <exception>
+#include <utility>
 
 #include "node/wall_time.h"
 #include "schedule/scheduler_core.h"
@@ -109,7 +110,8 @@ void Scheduler::Impl::run_fire(const Asked& asked, Lease& lease, const Job& job)
   // Others may have tried it since we looked: the note that the grant found knows.
   if (const auto found = schedule::from_note(lease.note());
       found && found->ordinal() == note.ordinal()) {
-    note.attempt = found->attempt + 1;
+    const int attempt = found->attempt + 1;
+    if (std::exchange(note.attempt, attempt) != attempt) (void)lease.set_note(to_note(note));
   }
   const schedule::Moment now = moment();
   const Fire fire{.job = job.spec.name,

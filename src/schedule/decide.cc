@@ -63,7 +63,10 @@ class Judge {
 
  private:
   [[nodiscard]] Millis delay(std::uint64_t turn) const {
-    const std::uint64_t mine = rank(around_.place.index, around_.place.nodes, turn, job_.hash);
+    const bool agreed = view_.note && view_.note->offset >= 0;
+    const std::uint64_t offset =
+        agreed ? static_cast<std::uint64_t>(view_.note->offset) : job_.hash;
+    const std::uint64_t mine = rank(around_.place.index, around_.place.nodes, turn, offset);
     return around_.rank_step * static_cast<std::int64_t>(mine);
   }
 
@@ -102,6 +105,7 @@ class Judge {
   [[nodiscard]] Decision registration() const {
     JobNote first;
     first.due = first.began = to_millis(around_.moment.wall);
+    first.offset = around_.offset;
     first.runs = around_.control.runs;
     first.skips = around_.control.skips;
     first.next = to_millis(next_due(job_, first));
@@ -139,11 +143,26 @@ class Judge {
 
   [[nodiscard]] Decision again(const JobNote& note) const {
     if (around_.control.paused) return wait_until(Instant::max());
+    const Millis behind = delay(static_cast<std::uint64_t>(note.fire + note.attempt));
+    const int most = job_.options.max_attempts;
+    if (most > 0 && note.attempt >= most) {
+      return go(view_.since, behind, false, attempt(Attempt::Kind::give_up, no_more(note)));
+    }
     JobNote started = note;
     started.attempt = note.attempt + 1;
     started.began = to_millis(around_.moment.wall);
-    return go(view_.since, delay(static_cast<std::uint64_t>(note.fire + note.attempt)), true,
-              attempt(Attempt::Kind::run, std::move(started)));
+    return go(view_.since, behind, true, attempt(Attempt::Kind::run, std::move(started)));
+  }
+
+  // A fire that ends whoever runs it must not end them all.
+  [[nodiscard]] JobNote no_more(const JobNote& note) const {
+    JobNote done = given_up(note);
+    done.failures = note.failures + 1;
+    done.last->ended = to_millis(around_.moment.wall);
+    done.last->detail = "given up after " + std::to_string(note.attempt) +
+                        (note.attempt == 1 ? " attempt" : " attempts");
+    done.next = to_millis(next_due(job_, done));
+    return done;
   }
 
   // on_crash: skip. Nobody knows when it ended; it counts from when it began.
@@ -155,7 +174,7 @@ class Judge {
                         .started = note.began,
                         .ended = note.began,
                         .node = note.node,
-                        .result = "crashed"};
+                        .result = std::string(kCrashed)};
     return done;
   }
 
@@ -166,6 +185,7 @@ class Judge {
     next.due = to_millis(due);
     next.began = to_millis(around_.moment.wall);
     next.attempt = 1;
+    if (next.offset < 0) next.offset = around_.offset;
     next.manual = false;
     next.next = 0;
     return next;

@@ -5,7 +5,8 @@
 //
 //   no note           → register it: note 1, "fire 0 done"
 //   2n, held          → fire n runs somewhere: look again when it may be over or have expired
-//   2n, not held      → its node crashed: run fire n again, or (on_crash: skip) take it as done
+//   2n, not held      → its node crashed: run fire n again, or (on_crash: skip) take it as done, or
+//                       (after max_attempts) write that it is given up
 //   2n+1              → fire n is done: n+1 is due at a time that follows from the note alone
 //
 // Those whose turn it is not look before they leap, rank × rank_step later.
@@ -19,6 +20,7 @@ struct Circumstances {
   ControlNote control;
   Instant control_since{};  // it has been so
   Place place;
+  std::int64_t offset = 0;  // for a job that has none yet
   Millis rank_step{25};
   std::string node;  // this one
 };

@@ -11,7 +11,6 @@ constexpr Millis kLookGap{5};           // between two looks, at least,
 constexpr int kLookShare = 10;          // and so many times what the last one took,
 constexpr Millis kLookGapMost{500};     // but never more
 constexpr Millis kGatherMost{40};       // how long an attempt waits for others, at most
-constexpr int kStepLatencies = 4;       // how many answers of the store a step of the ranks lasts
 constexpr std::size_t kFewJobs = 4;     // so many are looked at one by one, if there are
 constexpr std::size_t kManyNames = 64;  // so many names of other schedulers' jobs
 constexpr Millis kRefusedPause{50};
@@ -41,6 +40,7 @@ bool Engine::add(JobSpec job, const Moment& moment) {
   auto [it, added] = jobs_.try_emplace(name, nullptr);
   if (!added) return false;
   it->second = std::make_unique<Entry>(std::move(job));
+  offsets_given_ = false;
   wake_at(*it->second, moment.now);
   return true;
 }
@@ -86,10 +86,12 @@ void Engine::process(Entry& entry, const Moment& moment, Turn& turn) {
   if (entry.state == State::running) return look_for_stuck(entry, moment);
   if (entry.state == State::asking || !fleet_known_) return;
   if (moment.now < entry.hold_off) return wake_at(entry, entry.hold_off);
+  if (!offsets_given_) give_offsets();
   const Circumstances around{.moment = moment,
                              .control = entry.control,
                              .control_since = entry.control_since,
                              .place = place_for(entry),
+                             .offset = entry.offset,
                              .rank_step = rank_step(),
                              .node = settings_.node};
   Decision decision = decide(entry.spec, entry.view, around);
@@ -124,27 +126,6 @@ void Engine::act(Entry& entry, Decision decision, const Moment& moment, Turn& tu
 }
 
 void Engine::answered(std::chrono::nanoseconds took) { latency_ += (took - latency_) / 16; }
-
-Millis Engine::rank_step() const {
-  return std::max(settings_.rank_step, std::chrono::ceil<Millis>(latency_ * kStepLatencies));
-}
-
-Place Engine::place_for(const Entry& entry) const {
-  const auto& canary = entry.spec.options.nodes;
-  Place place{.index = 0, .nodes = 0};
-  bool found = false;
-  for (const std::string& node : nodes_) {
-    if (!canary.empty() && std::find(canary.begin(), canary.end(), node) == canary.end()) continue;
-    if (node == settings_.node) {
-      place.index = place.nodes;
-      found = true;
-    }
-    ++place.nodes;
-  }
-  // The registry does not have us yet: those that it has go first.
-  if (!found) place.index = place.nodes;
-  return place;
-}
 
 void Engine::saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Moment& moment) {
   looking_ = false;
@@ -210,6 +191,7 @@ bool Engine::update(Entry& entry, const LockInfo* info, Instant began, const Mom
       note_skipped(entry, *view.note, moment);
     }
   }
+  heed_offset(entry);
   if (changed) view.since = moment.now;
   view.known = true;
   view.ordinal = ordinal;
@@ -329,6 +311,10 @@ void Engine::done(const std::string& job, const JobNote& note, Millis parked_for
   view.seen_at = view.since = moment.now;
   view.first_seen = moment.wall;
   entry.text = *to_note(note).text;
+  heed_offset(entry);
+  if (!ran && note.last && note.last->fire == note.fire && note.last->result == kCrashed) {
+    tell_given_up(entry, note);
+  }
   settle(entry, ran ? Settled::locked : Settled::neither, moment);
   wake_at(entry, moment.now);
 }

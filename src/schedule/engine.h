@@ -77,7 +77,8 @@ class Engine {
     explicit Entry(JobSpec job) : spec(std::move(job)) {}
     JobSpec spec;
     JobView view;
-    std::string text;  // of the note, to see whether it has changed
+    std::string text;          // of the note, to see whether it has changed
+    std::int64_t offset = -1;  // of its turns, as its note says or as it would be written
     ControlNote control;
     Instant control_since{};
     State state = State::idle;
@@ -113,6 +114,9 @@ class Engine {
   void settle(Entry& entry, Settled how, const Moment& moment);
   [[nodiscard]] Millis rank_step() const;
   [[nodiscard]] Place place_for(const Entry& entry) const;
+  void give_offsets();
+  void heed_offset(const Entry& entry);
+  void tell_given_up(Entry& entry, const JobNote& note);
   [[nodiscard]] Fire fire_of(const Entry& entry, const JobNote& note) const;
   void log(LogLevel level, const std::string& job, std::string message);
 
@@ -125,6 +129,7 @@ class Engine {
   std::size_t busy_ = 0;
   std::size_t stuck_ = 0;
   bool fleet_known_ = false;
+  bool offsets_given_ = false;
   bool look_wanted_ = false;
   bool looking_ = false;
   bool polling_ = false;

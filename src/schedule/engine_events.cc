@@ -48,6 +48,15 @@ void Engine::note_skipped(Entry& entry, const JobNote& note, const Moment& momen
   settle(entry, Settled::skipped, moment);
 }
 
+void Engine::tell_given_up(Entry& entry, const JobNote& note) {
+  events_.emplace_back([fire = fire_of(entry, note)](SchedulerListener& listener) {
+    listener.on_skipped(fire, SkipReason::given_up);
+  });
+  log(LogLevel::error, entry.spec.name,
+      "Crashed too often: " + entry.spec.name + " (fire " + std::to_string(note.fire) + " is " +
+          note.last->detail + ", the last on " + note.last->node + ")");
+}
+
 // The lock is taken by something that is no fire: after try_for that is worth a word.
 void Engine::tell_waiting(Entry& entry, const Moment& moment) {
   const JobView& view = entry.view;

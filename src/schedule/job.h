@@ -43,6 +43,7 @@ struct Attempt {
     run,        // a fire
     register_,  // the job's first note: from now on all replicas agree when it is due
     skip,       // the next fire is done without having been run
+    give_up,    // the fire that crashed is done without having ended
   };
   Kind kind = Kind::run;
   std::string job;

@@ -15,10 +15,10 @@ namespace {
 using policy::YamlNode;
 using Kind = policy::YamlNode::Kind;
 
-constexpr std::array<std::string_view, 15> kKeys = {
-    "enabled",   "fixed-delay", "fixed-rate",  "phase",        "cron",
-    "time-zone", "lock",        "jitter",      "misfire",      "on-crash",
-    "nodes",     "backoff",     "max-backoff", "report-after", "try-for"};
+constexpr std::array<std::string_view, 16> kKeys = {
+    "enabled",     "fixed-delay",  "fixed-rate", "phase",       "cron",  "time-zone",
+    "lock",        "jitter",       "misfire",    "on-crash",    "nodes", "backoff",
+    "max-backoff", "report-after", "try-for",    "max-attempts"};
 constexpr std::array<std::string_view, 3> kLockKeys = {"ttl", "try-for", "at-least-for"};
 constexpr std::array<std::string_view, 2> kMisfireWords = {"run-once", "skip"};
 constexpr std::array<std::string_view, 2> kCrashWords = {"rerun", "skip"};
@@ -58,6 +58,17 @@ Result<void> read_into(const YamlNode& node, bool zero_too, std::optional<Millis
   auto time = read_duration(node, zero_too);
   if (!time) return time.error();
   into = *time;
+  return {};
+}
+
+Result<void> read_attempts(const YamlNode& node, JobSection& section) {
+  int number = 0;
+  const char* const end = node.text.data() + node.text.size();
+  const auto [rest, problem] = std::from_chars(node.text.data(), end, number);
+  if (node.kind != Kind::text || problem != std::errc() || rest != end || number < 0) {
+    return expected(node, "a number of attempts, or 0 for no limit");
+  }
+  section.max_attempts = number;
   return {};
 }
 
@@ -146,6 +157,7 @@ Result<void> read_key(const YamlNode& item, JobSection& section) {
   if (auto read = read_when(item, section, known); known) return read;
   if (item.key == "lock") return read_lock(item, section);
   if (item.key == "nodes") return read_nodes(item, section);
+  if (item.key == "max-attempts") return read_attempts(item, section);
   if (item.key == "try-for") return read_into(item, true, section.try_for);
   if (item.key == "backoff") return read_into(item, true, section.backoff);
   if (item.key == "max-backoff") return read_into(item, true, section.backoff_most);
@@ -215,6 +227,7 @@ void apply(const JobSection& section, JobOptions& options) {
   override_with(section.jitter, options.jitter);
   override_with(section.misfire, options.misfire);
   override_with(section.on_crash, options.on_crash);
+  override_with(section.max_attempts, options.max_attempts);
   override_with(section.enabled, options.enabled);
   override_with(section.nodes, options.nodes);
   override_with(section.backoff, options.backoff);

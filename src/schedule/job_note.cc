@@ -59,6 +59,7 @@ NoteChange to_note(const JobNote& note) {
   if (note.runs != 0) value["runs"] = note.runs;
   if (note.skips != 0) value["skips"] = note.skips;
   if (note.failures != 0) value["failures"] = note.failures;
+  if (note.offset >= 0) value["offset"] = note.offset;
   if (note.next != 0) value["next"] = note.next;
   if (!note.schedule.empty()) value["schedule"] = note.schedule;
   if (note.last) value["last"] = print(*note.last);
@@ -80,6 +81,7 @@ std::optional<JobNote> from_note(const Note& note) {
   job.runs = number(value, "runs");
   job.skips = number(value, "skips");
   job.failures = small(value, "failures");
+  if (value.contains("offset")) job.offset = small(value, "offset");
   job.next = number(value, "next");
   job.schedule = text(value, "schedule");
   if (const auto last = value.find("last"); last != value.end() && last->is_object()) {

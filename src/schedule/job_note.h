@@ -15,6 +15,7 @@
 namespace baton::schedule {
 
 inline constexpr std::size_t kMaxDetailBytes = 200;
+inline constexpr std::string_view kCrashed = "crashed";  // the result of a run that nobody ended
 
 // Times are milliseconds since 1970, so that notes stay short.
 struct PastRun {
@@ -40,6 +41,7 @@ struct JobNote {
   std::int64_t runs = 0;        // how many run-now requests have been begun
   std::int64_t skips = 0;       // how many skip-next requests have been done
   int failures = 0;             // in a row
+  std::int64_t offset = -1;     // of its turns (rank.h), the same for all nodes; -1: not given yet
   std::int64_t next = 0;        // done: when the next is due; for people
   std::string schedule;         // for people
   std::optional<PastRun> last;  // the last fire that is done

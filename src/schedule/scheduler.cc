@@ -19,6 +19,7 @@ std::string_view to_string(SkipReason reason) {
     case SkipReason::busy: return "busy";
     case SkipReason::skipped: return "skipped";
     case SkipReason::unavailable: return "unavailable";
+    case SkipReason::given_up: return "given_up";
   }
   return "unknown";
 }

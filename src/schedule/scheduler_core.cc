@@ -52,6 +52,10 @@ Result<void> Scheduler::Impl::check(const JobSpec& job) const {
       options.backoff_most < Millis(0) || options.report_after < Millis(0)) {
     return bad(who + "a duration is negative, or above 24 h");
   }
+  if (options.max_attempts < 0) {
+    return bad(who + "max_attempts is a number of attempts, or 0 for no limit, not " +
+               std::to_string(options.max_attempts));
+  }
   if (job.schedule.kind() == Schedule::Kind::fixed_rate &&
       options.jitter >= job.schedule.interval()) {
     return bad(who + "a jitter of " + in_ms(options.jitter) + " is not below the period");

@@ -2,7 +2,9 @@
 //
 //   job_replica url=URL node=ID history=FILE [jobs=N | names=A,B] [kind=delay|rate] [every=MS]
 //               [run=MS] [ttl=MS] [node_ttl=MS] [workers=N] [on_crash=rerun|skip] [phase=MS]
+//               [max_attempts=N] [exit_in=FIRE]
 //
+// With exit_in the handler ends the process in the fire of that number.
 // Prints "ready", runs until its standard input ends, and then prints what it cost. HISTORY gets a
 // line an event, each in one write(2), so that a SIGKILL loses none: see job_history.h.
 
@@ -172,12 +174,18 @@ int run(const Settings& settings) {
               .listeners = {&log}});
   const auto crash =
       text(settings, "on_crash", "rerun") == "skip" ? baton::OnCrash::skip : baton::OnCrash::rerun;
+  const int attempts = std::stoi(text(settings, "max_attempts", "10"));
+  const int deadly = std::stoi(text(settings, "exit_in", "0"));
   for (const auto& name : names_of(settings)) {
     auto when =
         by_rate ? baton::Schedule::fixed_rate(every, phase) : baton::Schedule::fixed_delay(every);
-    jobs.add(name, when.value(), {.lock_ttl = time(settings, "ttl", 60'000), .on_crash = crash},
-             [&](baton::Run& fire) {
+    jobs.add(name, when.value(),
+             {.lock_ttl = time(settings, "ttl", 60'000),
+              .on_crash = crash,
+              .max_attempts = attempts},
+             [&, deadly](baton::Run& fire) {
                history.note('S', fire);
+               if (fire.number() == deadly) _exit(9);
                work(fire, takes);
                history.note(fire.lease().valid() ? 'E' : 'L', fire);
                Log::handler_ended = baton::BootClock::now();

@@ -152,6 +152,14 @@ class Fleet {
   std::uint64_t random(std::uint64_t below) { return random_() % below; }
   std::function<bool(const Start&)> fails;  // whether a handler throws
   std::optional<Code> refusal;              // what every request for a lock is answered
+  std::function<bool(const Start&)> kills;  // whether it ends its process
+
+  [[nodiscard]] JobNote note(const std::string& job) const {
+    for (const LockInfo& info : all_jobs()) {
+      if (schedule::job_of_key(info.key) == job) return schedule::from_note(info.note).value();
+    }
+    throw std::runtime_error("nobody has registered " + job);
+  }
 
  private:
   static constexpr std::int64_t kForEver = INT64_MAX;
@@ -209,6 +217,7 @@ class Fleet {
       Recorder recorder(*this);
       for (const auto& event : node->engine.take_events()) event(recorder);
     }
+    for (const std::string& id : std::exchange(doomed_, {})) crash(id);
   }
 
   void turn(SimNode& node) {
@@ -247,17 +256,21 @@ class Fleet {
 
   void look(SimNode& node, const std::vector<std::string>& few) {
     ++(few.empty() ? looks_ : few_looks_);
+    auto jobs = all_jobs();
+    if (!few.empty()) {
+      std::erase_if(jobs, [&](const LockInfo& info) {
+        return std::find(few.begin(), few.end(), *schedule::job_of_key(info.key)) == few.end();
+      });
+    }
+    node.engine.saw_jobs(jobs, moment(node).now, moment(node));
+  }
+
+  [[nodiscard]] std::vector<LockInfo> all_jobs() const {
     Query query;
     query.subject = std::string(kJobSubject);
     query.idle = true;
     query.limit = 100'000;
-    auto page = store_->find(query, Instant::max());
-    if (!few.empty()) {
-      std::erase_if(page->items, [&](const LockInfo& info) {
-        return std::find(few.begin(), few.end(), *schedule::job_of_key(info.key)) == few.end();
-      });
-    }
-    node.engine.saw_jobs(page->items, moment(node).now, moment(node));
+    return std::move(store_->find(query, Instant::max()).value().items);
   }
 
   Reply apply(const Request& request) {
@@ -309,6 +322,7 @@ class Fleet {
     node.engine.began(attempt.job,
                       Fire{.job = attempt.job, .number = note.fire, .attempt = note.attempt},
                       moment(node));
+    if (kills && kills(starts.back())) doomed_.insert(node.id);
     const Millis held = request.ttl;
     node.runs[request.grant] = {.start = starts.size() - 1,
                                 .attempt = std::move(attempt),
@@ -381,6 +395,7 @@ class Fleet {
   std::map<std::string, std::unique_ptr<SimNode>> nodes_;
   std::map<std::string, std::int64_t> listed_;  // in the registry until then
   std::map<std::string, schedule::ControlNote> controls_;
+  std::set<std::string> doomed_;  // die at the end of this millisecond
   std::uint64_t grants_ = 0;
   std::uint64_t looks_ = 0;
   std::uint64_t few_looks_ = 0;

@@ -55,6 +55,7 @@ scheduler:
     jitter: 5s
     misfire: skip
     on-crash: skip
+    max-attempts: 3
     nodes: [node-a, node-b]
     backoff: 1s
     max-backoff: 1m
@@ -69,6 +70,8 @@ scheduler:
   EXPECT_EQ(options.jitter, 5s);
   EXPECT_EQ(options.misfire, Misfire::skip);
   EXPECT_EQ(options.on_crash, OnCrash::skip);
+  EXPECT_EQ(options.max_attempts, 3);
+  EXPECT_EQ(config.configure("beat").value().options.max_attempts, JobOptions().max_attempts);
   EXPECT_EQ(options.nodes, (std::vector<std::string>{"node-a", "node-b"}));
   EXPECT_EQ(options.backoff, 1s);
   EXPECT_EQ(options.backoff_most, 60s);
@@ -117,6 +120,13 @@ INSTANTIATE_TEST_SUITE_P(
               "line 3: misfire must be run-once or skip, not 'maybe'"},
         Wrong{"crash", "scheduler:\n  a:\n    on-crash: 1\n",
               "line 3: on-crash must be rerun or skip, not '1'"},
+        Wrong{"attempts_negative", "scheduler:\n  a:\n    max-attempts: -1\n",
+              "line 3: max-attempts must be a number of attempts, or 0 for no limit, not '-1'"},
+        Wrong{"attempts_time", "scheduler:\n  a:\n    max-attempts: 3s\n",
+              "line 3: max-attempts must be a number of attempts, or 0 for no limit, not '3s'"},
+        Wrong{"attempts_many", "scheduler:\n  a:\n    max-attempts: 99999999999\n",
+              "line 3: max-attempts must be a number of attempts, or 0 for no limit, not "
+              "'99999999999'"},
         Wrong{"enabled", "scheduler:\n  a:\n    enabled: maybe\n",
               "line 3: enabled must be true or false, not 'maybe'"},
         Wrong{"duration", "scheduler:\n  a:\n    jitter: soon\n",

@@ -36,6 +36,13 @@ TEST_F(SchedulerMetricsTest, lock_failed_total_by_type) {
   EXPECT_TRUE(shows("lock_failed_total{type=\"order\"} 0"));
 }
 
+TEST_F(SchedulerMetricsTest, given_up_total_by_type) {
+  EXPECT_TRUE(shows("given_up_total{type=\"order\"} 0"));
+  scheduler.given_up("order");
+  EXPECT_TRUE(shows("given_up_total{type=\"order\"} 1"));
+  EXPECT_TRUE(shows("lock_failed_total{type=\"order\"} 0"));
+}
+
 TEST_F(SchedulerMetricsTest, polling_duration_seconds_by_type_is_a_histogram) {
   scheduler.polled("wes", 40ms);
   scheduler.polled("wes", 70s);

@@ -1,5 +1,6 @@
 // The scheduler with its threads, on a store in memory and the machine's own clock. Nothing here
-// depends on how long anything takes; what depends on time is in schedule_fleet_test.cc.
+// depends on how long anything takes; what depends on time is in
+// schedule_*_test.cc.
 
 #include "baton/scheduler.h"
 
@@ -320,6 +321,8 @@ TEST_F(SchedulerTest, what_is_wrong_with_a_job_is_said_in_one_line) {
             "job 'j' has nothing to run");
   EXPECT_EQ(refused([&](Scheduler& s) { s.every(5s, "j", {.jitter = 5s}, nothing); }),
             "job 'j': a jitter of 5000 ms is not below the period");
+  EXPECT_EQ(refused([&](Scheduler& s) { s.every(5s, "j", {.max_attempts = -1}, nothing); }),
+            "job 'j': max_attempts is a number of attempts, or 0 for no limit, not -1");
   EXPECT_FALSE(
       refused([&](Scheduler& s) { s.every(5s, std::string(300, 'x'), {}, nothing); }).empty());
 }
