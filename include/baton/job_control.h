@@ -31,8 +31,9 @@ struct JobRun {
 
 struct JobStatus {
   std::string name;
-  std::string schedule;  // as text; empty if it is not known
-  std::string state;     // waiting, running, crashed, paused
+  std::string schedule;            // as text; empty if it is not known
+  std::string state;               // waiting, running, crashed, paused; gone: no live node has it
+  std::vector<std::string> nodes;  // live ones that have it
   bool paused = false;
   std::string paused_by;
   int run_requests = 0;           // run now: asked for and not begun
@@ -46,6 +47,7 @@ struct JobStatus {
   int failures = 0;               // in a row
 };
 
+// Ordered by name, those that are gone behind the others.
 [[nodiscard]] BATON_EXPORT Result<std::vector<JobStatus>> list_jobs(
     LockClient& locks, const std::string& region = std::string(kDefaultRegion));
 [[nodiscard]] BATON_EXPORT Result<JobStatus> show_job(
@@ -63,5 +65,10 @@ enum class JobCommand : std::uint8_t {
 // bad_request, with the nearest name there is.
 BATON_EXPORT Result<void> command_job(LockClient& locks, const std::string& job, JobCommand command,
                                       const std::string& region = std::string(kDefaultRegion));
+
+// Clears what the store knows of a job that was removed from the configuration, and its commands.
+// Refused as busy while a live node has the job. One of that name begins with fire 1 again.
+BATON_EXPORT Result<void> forget_job(LockClient& locks, const std::string& job,
+                                     const std::string& region = std::string(kDefaultRegion));
 
 }  // namespace baton

@@ -138,6 +138,7 @@ Result<int> job_pause(Context& context, const JobArguments& arguments);
 Result<int> job_resume(Context& context, const JobArguments& arguments);
 Result<int> job_run(Context& context, const JobArguments& arguments);
 Result<int> job_skip(Context& context, const JobArguments& arguments);
+Result<int> job_forget(Context& context, const JobArguments& arguments);
 Result<int> node_list(Context& context, const NodeArguments& arguments);
 Result<int> version(Context& context);
 Result<int> completion(Context& context, const std::string& shell);

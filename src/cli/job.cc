@@ -34,6 +34,13 @@ std::string shown_state(const JobStatus& job) {
   return job.state;
 }
 
+std::string shown_nodes(const JobStatus& job) {
+  if (job.nodes.empty()) return "none; `baton job forget " + job.name + "` clears what is left";
+  std::string all;
+  for (const auto& node : job.nodes) all += (all.empty() ? "" : ", ") + node;
+  return all;
+}
+
 void write_run(JsonWriter& json, const JobRun& run, bool ended) {
   json.begin_object().field("fire", run.fire).field("node", run.node);
   json.field("due", node::print_time(run.due)).field("started", node::print_time(run.started));
@@ -47,6 +54,9 @@ void write_run(JsonWriter& json, const JobRun& run, bool ended) {
 void write_json(JsonWriter& json, const JobStatus& job) {
   json.begin_object().field("name", job.name).field("state", job.state);
   json.field("schedule", job.schedule).field("paused", job.paused);
+  json.key("nodes").begin_array();
+  for (const auto& node : job.nodes) json.value(node);
+  json.end_array();
   if (job.paused) json.field("paused_by", job.paused_by);
   json.field("run_requests", job.run_requests).field("skip_requests", job.skip_requests);
   json.field("failures", job.failures);
@@ -76,6 +86,7 @@ void print_text(const Output& out, const JobStatus& job) {
   rows.push_back({"job", job.name});
   rows.push_back({"state", shown_state(job)});
   if (job.paused) rows.push_back({"paused by", job.paused_by});
+  rows.push_back({"nodes", shown_nodes(job)});
   rows.push_back({"schedule", job.schedule});
   if (job.running) {
     rows.push_back({job.state, shown_run(*job.running)});
@@ -213,6 +224,20 @@ Result<int> job_run(Context& context, const JobArguments& arguments) {
 }
 Result<int> job_skip(Context& context, const JobArguments& arguments) {
   return command(context, arguments, JobCommand::skip_next, "leaves out its next run");
+}
+
+Result<int> job_forget(Context& context, const JobArguments& arguments) {
+  auto opened = open_store_of(context);
+  if (!opened) return opened.error();
+  if (auto ok = forget_job(opened->locks, arguments.name, opened->region); !ok) return ok.error();
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("name", arguments.name).field("forgotten", true).end_object();
+    context.out.line(json.text());
+  } else {
+    context.out.line(arguments.name + " is forgotten");
+  }
+  return exit_code::ok;
 }
 
 }  // namespace baton::cli

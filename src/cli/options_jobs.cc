@@ -42,6 +42,10 @@ void add_job(Command& root, Arguments& all) {
   run_now.add("--wait", all.job.wait, "Wait so long for its end").type("TIME");
   add_job_action(job, all, "skip", "Leave out its next run", "  baton job skip nightly-report",
                  job_skip);
+  add_job_action(job, all, "forget", "Clear what is left of a job that no live node has",
+                 "  baton job forget old-report\n\n"
+                 "Refused while a live node has it. One of that name begins with fire 1 again.",
+                 job_forget);
 }
 
 void add_node(Command& root, Arguments& all) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 
 #include "json/json.h"
 #include "node/wall_time.h"
@@ -110,11 +111,17 @@ Metadata parse_metadata(std::string_view text) {
 void forget_gone(LockClient& locks, const std::string& region, WallTime now) {
   auto found = find_all(locks, region, true);
   if (!found) return;
+  std::set<std::string> live;
+  for (const LockInfo& info : *found) {
+    const auto node = node_of(info);
+    if (node && node->alive) live.insert(node->id);
+  }
   for (const LockInfo& info : *found) {
     if (info.note.text.empty() || live_holder(info) != nullptr) continue;
     if (info.note.ordinal + kRemembered.count() > to_millis(now) / 1000) continue;
     auto name = parse_key(info.key);
-    if (!name) continue;
+    // What else is known of a live node is held by nobody.
+    if (!name || name->resources.empty() || live.contains(name->resources.front())) continue;
     name->predicate = "forgetting";
     auto lease =
         locks.try_acquire(*name, {.ttl = Millis(5'000), .if_ordinal_below = info.note.ordinal + 1});

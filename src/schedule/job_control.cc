@@ -6,6 +6,7 @@
 #include "node/wall_time.h"
 #include "policy/suggest.h"
 #include "schedule/board.h"
+#include "schedule/job_lists.h"
 #include "schedule/job_note.h"
 
 namespace baton {
@@ -14,6 +15,10 @@ namespace {
 using node::from_millis;
 using schedule::ControlNote;
 using schedule::JobNote;
+
+constexpr std::string_view kGone = "gone";
+constexpr Millis kWriteTtl{10'000};
+constexpr Millis kWriteWait{10'000};
 
 JobRun run_of(const schedule::PastRun& past) {
   return {.fire = past.fire,
@@ -37,7 +42,8 @@ int pending(std::int64_t asked, std::int64_t done) {
   return static_cast<int>(std::clamp<std::int64_t>(asked - done, 0, 1'000'000));
 }
 
-std::optional<JobStatus> status_of(const LockInfo& info, const ControlNote& control) {
+std::optional<JobStatus> status_of(const LockInfo& info, const ControlNote& control,
+                                   const schedule::JobNodes& nodes) {
   auto name = schedule::job_of_key(info.key);
   const auto note = schedule::from_note(info.note);
   if (!name || !note) return std::nullopt;
@@ -59,12 +65,18 @@ std::optional<JobStatus> status_of(const LockInfo& info, const ControlNote& cont
   }
   if (note->started) {
     status.running = run_of(*note);
-    status.running->result = held ? "" : "crashed";
+    status.running->result = held ? std::string_view() : schedule::kCrashed;
     status.attempt = note->attempt;
-    status.state = held ? "running" : "crashed";
+    status.state = held ? "running" : schedule::kCrashed;
   } else {
     status.state = control.paused ? "paused" : "waiting";
     if (note->next != 0 && !control.paused) status.next = from_millis(note->next);
+  }
+  if (const auto having = nodes.find(status.name); having != nodes.end()) {
+    status.nodes = having->second;
+  } else if (!held) {
+    status.state = kGone;
+    status.next.reset();
   }
   return status;
 }
@@ -77,6 +89,14 @@ Error no_such_job(const std::string& job, const std::vector<JobStatus>& known) {
   if (!near.empty()) message += "; did you mean '" + near + "'?";
   if (near.empty()) message += "; `baton job list` shows those that there are";
   return {.code = Code::bad_request, .message = std::move(message)};
+}
+
+Error still_on(const std::string& job, const std::vector<std::string>& nodes) {
+  const std::size_t more = nodes.size() - 1;
+  return {.code = Code::busy,
+          .message = "job '" + job + "' is on the live node " + nodes.front() +
+                     (more > 0 ? " and " + std::to_string(more) + " more" : "") +
+                     "; remove it from the configuration of all nodes first"};
 }
 
 void change(ControlNote& control, JobCommand command, const std::string& who) {
@@ -102,6 +122,8 @@ Result<std::vector<JobStatus>> list_jobs(LockClient& locks, const std::string& r
   if (!controls) return controls.error();
   auto jobs = schedule::find_subject(locks, kJobSubject, region);
   if (!jobs) return jobs.error();
+  const auto nodes = schedule::find_job_nodes(locks, region);
+  if (!nodes) return nodes.error();
   std::unordered_map<std::string, ControlNote> commands;
   for (const LockInfo& info : *controls) {
     if (auto job = schedule::job_of_key(info.key)) {
@@ -112,9 +134,12 @@ Result<std::vector<JobStatus>> list_jobs(LockClient& locks, const std::string& r
   for (const LockInfo& info : *jobs) {
     const auto name = schedule::job_of_key(info.key);
     if (!name) continue;
-    if (auto status = status_of(info, commands[*name])) list.push_back(std::move(*status));
+    if (auto status = status_of(info, commands[*name], *nodes)) list.push_back(std::move(*status));
   }
-  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) {
+    return std::pair(a.state == kGone, std::string_view(a.name)) <
+           std::pair(b.state == kGone, std::string_view(b.name));
+  });
   return list;
 }
 
@@ -123,8 +148,12 @@ Result<JobStatus> show_job(LockClient& locks, const std::string& job, const std:
   if (!info) return info.error();
   auto control = locks.get(schedule::control_name(job, region));
   if (!control) return control.error();
+  const auto nodes = schedule::find_job_nodes(locks, region);
+  if (!nodes) return nodes.error();
   info->key = key_of(schedule::job_name(job, region));
-  if (auto status = status_of(*info, schedule::control_from_note(control->note))) return *status;
+  if (auto status = status_of(*info, schedule::control_from_note(control->note), *nodes)) {
+    return *status;
+  }
   auto known = list_jobs(locks, region);
   if (!known) return known.error();
   return no_such_job(job, *known);
@@ -134,12 +163,33 @@ Result<void> command_job(LockClient& locks, const std::string& job, JobCommand c
                          const std::string& region) {
   auto status = show_job(locks, job, region);
   if (!status) return status.error();
-  auto lease = locks.acquire(schedule::control_name(job, region),
-                             {.ttl = Millis(10'000), .wait = Millis(10'000)});
+  auto lease =
+      locks.acquire(schedule::control_name(job, region), {.ttl = kWriteTtl, .wait = kWriteWait});
   if (!lease) return lease.error();
   ControlNote control = schedule::control_from_note(lease->note());
   change(control, command, locks.owner());
   return lease->release({.note = schedule::to_note(control)});
+}
+
+Result<void> forget_job(LockClient& locks, const std::string& job, const std::string& region) {
+  auto status = show_job(locks, job, region);
+  if (!status) return status.error();
+  if (!status->nodes.empty()) return still_on(job, status->nodes);
+  auto lease =
+      locks.acquire(schedule::job_name(job, region), {.ttl = kWriteTtl, .wait = kWriteWait});
+  if (!lease) return lease.error();
+  // A node writes its list before it looks at its jobs: one that has come meanwhile is seen here,
+  // or finds the job forgotten.
+  auto nodes = schedule::find_job_nodes(locks, region);
+  if (!nodes) return nodes.error();
+  if (nodes->contains(job)) return still_on(job, (*nodes)[job]);
+  // The commands first: a pause without its job would be there for the next one of that name.
+  auto commands =
+      locks.acquire(schedule::control_name(job, region), {.ttl = kWriteTtl, .wait = kWriteWait});
+  if (!commands) return commands.error();
+  const NoteChange nothing{.ordinal = 0, .text = ""};
+  if (auto cleared = commands->release({.note = nothing}); !cleared) return cleared;
+  return lease->release({.note = nothing});
 }
 
 }  // namespace baton

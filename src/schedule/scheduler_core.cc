@@ -1,6 +1,8 @@
 #include "schedule/scheduler_core.h"
 
 #include <algorithm>
+#include <atomic>
+#include <utility>
 
 #include "core/trust.h"
 #include "node/wall_time.h"
@@ -21,6 +23,11 @@ Error bad(std::string message) {
   return {.code = Code::bad_request, .message = std::move(message)};
 }
 
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
 std::string in_ms(Millis time) { return std::to_string(time.count()) + " ms"; }
 
 }  // namespace
@@ -29,7 +36,8 @@ Scheduler::Impl::Impl(LockClient locks, SchedulerOptions options)
     : locks_(std::move(locks)),
       options_(std::move(options)),
       clock_(options_.clock != nullptr ? *options_.clock : system_clock()),
-      node_(options_.node) {
+      node_(options_.node),
+      number_(next_number()) {
   if (!options_.wall_clock) options_.wall_clock = &std::chrono::system_clock::now;
 }
 
@@ -175,7 +183,27 @@ void Scheduler::Impl::keep_looking(const std::stop_token& stop) {
   }
 }
 
+schedule::JobListKey Scheduler::Impl::list_key() const {
+  return {.region = options_.region, .node = node_->id(), .scheduler = number_};
+}
+
+// Before the engine knows of the fleet: no job is registered that no node seems to have.
+void Scheduler::Impl::write_jobs() {
+  std::vector<std::string> names;
+  {
+    const std::lock_guard lock(mutex_);
+    if (jobs_.size() == written_) return;
+    for (const auto& [name, job] : jobs_) names.push_back(name);
+  }
+  const std::size_t count = names.size();
+  const auto written =
+      schedule::write_job_list(locks_, list_key(), node_->started(), std::move(names));
+  // The jobs do not depend on it. What may pass is tried again with the next look.
+  if (written || !written.error().retryable) written_ = count;
+}
+
 void Scheduler::Impl::look_at_fleet() {
+  write_jobs();
   auto controls = schedule::find_subject(locks_, kJobControlSubject, options_.region);
   auto nodes = live_nodes(locks_, options_.region);
   tell_engine([&](Engine& engine) {
@@ -260,6 +288,7 @@ void Scheduler::Impl::stop() {
     idle_signal_.wait(lock, [&] { return telling_ == 0; });
   }
   pool_.close();
+  if (std::exchange(written_, 0) > 0) schedule::clear_job_list(locks_, list_key());
   if (own_node_) own_node_->leave();
 }
 

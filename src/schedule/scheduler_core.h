@@ -16,6 +16,7 @@
 
 #include "baton/scheduler.h"
 #include "schedule/engine.h"
+#include "schedule/job_lists.h"
 #include "schedule/pool.h"
 
 namespace baton {
@@ -48,6 +49,8 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   void keep_time(const std::stop_token& stop);
   void keep_looking(const std::stop_token& stop);
   void look_at_fleet();
+  void write_jobs();
+  [[nodiscard]] schedule::JobListKey list_key() const;
   void look_at_jobs(const std::vector<std::string>& few);
   void ask(schedule::Attempt attempt, bool alone);
   void answered(const Asked& asked, Result<Lease> lease);
@@ -78,6 +81,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   Clock& clock_;
   std::optional<Node> own_node_;
   Node* node_ = nullptr;
+  const std::uint64_t number_;  // among the schedulers of this process
   std::stop_source stopping_;
   schedule::Pool pool_;
 
@@ -97,6 +101,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   bool silent_ = false;      // stopped: nobody calls them any more
   std::jthread timer_;
   std::jthread looker_;
+  std::size_t written_ = 0;  // how many jobs the list of this node has; only for the looker
 };
 
 }  // namespace baton

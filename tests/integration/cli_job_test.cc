@@ -66,11 +66,36 @@ TEST_F(CliJob, pause_run_skip_and_resume_reach_the_replica) {
 TEST_F(CliJob, an_unknown_job_is_refused_with_the_nearest_one) {
   start_replica({"names=nightly-report", "every=3600000"});
   EXPECT_TRUE(shows({"job", "list"}, "nightly-report"));
-  for (const auto* verb : {"show", "pause", "resume", "run", "skip"}) {
+  for (const auto* verb : {"show", "pause", "resume", "run", "skip", "forget"}) {
     refuses({"job", verb, "nigthly-report"}, 2, "bad_request", "did you mean 'nightly-report'?");
   }
   refuses({"job", "run", "nightly-report", "--wait", "soon"}, 2, "bad_request", "--wait");
   refuses({"job", "stop", "nightly-report"}, 2, "usage", "unknown command 'stop'");
+}
+
+TEST_F(CliJob, a_job_that_no_node_has_any_more_is_gone_and_can_be_forgotten) {
+  start_replica({"names=kept,old", "every=3600000", "run=1"});
+  EXPECT_TRUE(shows({"job", "show", "old"}, "fire 1 on node-a"));
+  EXPECT_TRUE(shows({"job", "show", "old", "--json"}, "\"nodes\":[\"node-a\"]"));
+  refuses({"job", "forget", "old"}, 75, "busy",
+          "job 'old' is on the live node node-a; remove it from the configuration");
+  replica_->close_stdin();
+  ASSERT_TRUE(replica_->wait());
+  start_replica({"names=kept", "every=3600000", "run=1"});
+  EXPECT_TRUE(shows({"job", "show", "kept"}, "waiting"));
+  const auto list = baton({"job", "list"}).out;
+  EXPECT_LT(list.find("kept"), list.find("old")) << "those that are gone come last";
+  const auto gone = baton({"job", "show", "old"}).out;
+  for (const auto* part : {"gone", "none; `baton job forget old` clears what is left"}) {
+    EXPECT_NE(gone.find(part), std::string::npos) << part << "\n" << gone;
+  }
+  EXPECT_EQ(baton({"job", "forget", "old", "--json"}).out,
+            "{\"name\":\"old\",\"forgotten\":true}\n");
+  refuses({"job", "show", "old"}, 2, "bad_request", "no scheduler has registered a job 'old'");
+  replica_->close_stdin();
+  ASSERT_TRUE(replica_->wait());
+  EXPECT_EQ(baton({"job", "forget", "kept"}).out, "kept is forgotten\n");
+  EXPECT_EQ(baton({"job", "list"}).out, "no scheduler has registered a job\n");
 }
 
 TEST_F(CliJob, node_list_shows_who_is_there_and_who_vanished) {

@@ -58,7 +58,7 @@ _baton() {
       [[ $verb == check ]] || words="--timeout --replace $common"
       ;;
     "policy show") words="$common" ;;
-    "job ") words="list show pause resume run skip" ;;
+    "job ") words="list show pause resume run skip forget" ;;
     "job run") words="--wait $common" ;;
     "job "*) words="$common" ;;
     "node ") words="list" ;;

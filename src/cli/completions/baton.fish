@@ -17,7 +17,7 @@ complete -c baton -n $top -a completion -d 'Print a completion script'
 
 for pair in 'leader show resign transfer' 'lock find show break stats' 'fence check rebase install' \
     'store migrate status doctor' 'policy check apply show' \
-    'job list show pause resume run skip' 'node list' 'completion bash zsh fish'
+    'job list show pause resume run skip forget' 'node list' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
     set -l noun $words[1]
     set -l verbs $words[2..]

@@ -42,7 +42,7 @@ _baton() {
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
-      job) compadd list show pause resume run skip; return ;;
+      job) compadd list show pause resume run skip forget; return ;;
       node) compadd list; return ;;
       completion) compadd bash zsh fish; return ;;
     esac
