@@ -19,22 +19,29 @@ struct Options {
 };
 
 int usage(const Program& program) {
-  std::fprintf(stderr,
-               "usage: %s [--json] [--rows REGEX] [--slices N]\nrows:", program.name.c_str());
+  std::fprintf(stderr, "usage: %s [--json] [--rows REGEX]", program.name.c_str());
+  for (const auto& [name, number] : program.numbers) {
+    std::fprintf(stderr, " [%s N]", name.c_str());
+  }
+  std::fprintf(stderr, "%s\nrows:", program.numbers.empty() ? " [--slices N]" : "");
   for (const auto& row : program.rows) std::fprintf(stderr, " %s", row.name.c_str());
   std::fprintf(stderr, "\n");
   return 2;
 }
 
-bool parse(const std::vector<std::string>& words, Options& options) {
+bool parse(const Program& program, const std::vector<std::string>& words, Options& options) {
+  auto numbers = program.numbers;
+  if (numbers.empty()) numbers.emplace_back("--slices", &options.slices.slices);
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool has_value = i + 1 < words.size();
+    const auto number = std::find_if(numbers.begin(), numbers.end(),
+                                     [&](const auto& entry) { return entry.first == words[i]; });
     if (words[i] == "--json") {
       options.json = true;
     } else if (words[i] == "--rows" && has_value) {
       options.rows = std::regex(words[++i]);
-    } else if (words[i] == "--slices" && has_value) {
-      options.slices.slices = std::max(1, std::stoi(words[++i]));
+    } else if (number != numbers.end() && has_value) {
+      *number->second = std::max(1, std::stoi(words[++i]));
     } else {
       return false;
     }
@@ -55,9 +62,12 @@ void choose_directory() {
 int measure(const Program& program, const Options& options) {
   choose_directory();
   Report report;
-  report.setting = {{"machine", describe_machine()},
-                    {"slices", std::to_string(options.slices.slices) + " of " +
-                                   std::to_string(options.slices.slice.count()) + " ms, paired"}};
+  report.setting = {{"machine", describe_machine()}};
+  if (program.numbers.empty()) {
+    report.setting.emplace_back("slices", std::to_string(options.slices.slices) + " of " +
+                                              std::to_string(options.slices.slice.count()) +
+                                              " ms, paired");
+  }
   if (program.begin) {
     for (auto& line : program.begin(options.slices)) report.setting.push_back(std::move(line));
   }
@@ -75,7 +85,7 @@ int measure(const Program& program, const Options& options) {
 int run_program(const Program& program, const std::vector<std::string>& words) {
   try {
     Options options;
-    return parse(words, options) ? measure(program, options) : usage(program);
+    return parse(program, words, options) ? measure(program, options) : usage(program);
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "%s: %s\n", program.name.c_str(), problem.what());
     return 2;

@@ -14,10 +14,47 @@ namespace baton::bench {
 
 using namespace std::chrono_literals;
 
-Fleet::Fleet(const std::string& store) {
+namespace {
+
+Deployment deploy(const std::string& store) {
+  if (store == "sqlite") return sqlite_deployment();
+  if (store == "postgres-advisory") return postgres_deployment(store);
+  if (store == "redis") return redis_deployment();
+  if (store == "etcd") return etcd_deployment();
+#ifdef BATON_HAS_STORE_KUBERNETES
+  if (store == "kubernetes") return kubernetes_deployment();
+#endif
+  throw std::runtime_error("no store " + store);
+}
+
+}  // namespace
+
+std::vector<std::string> known_stores() {
+  return {
+      "sqlite",
+      "postgres",
+#ifdef BATON_HAS_STORE_POSTGRES_ADVISORY
+      "postgres-advisory",
+#endif
+#ifdef BATON_HAS_STORE_REDIS
+      "redis",
+#endif
+#ifdef BATON_HAS_STORE_ETCD
+      "etcd",
+#endif
+#ifdef BATON_HAS_STORE_KUBERNETES
+      "kubernetes",
+#endif
+  };
+}
+
+JobFleet::JobFleet(const std::string& store) {
   std::filesystem::create_directory(dir_ / "history");
-  url_ = "sqlite:" + (dir_ / "locks.db").string();
-  if (store != "postgres") return;
+  if (store != "postgres") {
+    deployment_ = deploy(store);
+    url_ = deployment_.url(deployment_.port);
+    return;
+  }
   server_ = std::make_unique<test::PostgresServer>(
       test::PostgresOptions{.settings = {{"max_connections", "200"}}});
   url_ = server_->url();
@@ -25,7 +62,7 @@ Fleet::Fleet(const std::string& store) {
   open_admin(url_, soon).value()->migrate(soon).value();
 }
 
-void Fleet::start(const std::string& id, const std::vector<std::string>& settings) {
+void JobFleet::start(const std::string& id, const std::vector<std::string>& settings) {
   test::ProcessOptions options;
   options.argv = {BATON_BENCH_REPLICA, "url=" + url_, "node=" + id,
                   "history=" + (dir_ / "history" / id).string()};
@@ -35,7 +72,7 @@ void Fleet::start(const std::string& id, const std::vector<std::string>& setting
   nodes_[id] = std::move(process);
 }
 
-void Fleet::end(const std::string& id) {
+void JobFleet::end(const std::string& id) {
   auto process = std::move(nodes_.at(id));
   nodes_.erase(id);
   process->close_stdin();
@@ -51,29 +88,29 @@ void Fleet::end(const std::string& id) {
   }
 }
 
-void Fleet::kill(const std::string& id) {
+void JobFleet::kill(const std::string& id) {
   nodes_.at(id)->kill(SIGKILL);
   nodes_.erase(id);
 }
 
-void Fleet::end_all() {
+void JobFleet::end_all() {
   for (const auto& [id, process] : nodes_) process->close_stdin();
   while (!nodes_.empty()) end(std::string(nodes_.begin()->first));
 }
 
-test::JobHistory Fleet::history() const { return test::JobHistory::read(dir_ / "history"); }
+test::JobHistory JobFleet::history() const { return test::JobHistory::read(dir_ / "history"); }
 
-double Fleet::cost(const std::string& what) const {
+double JobFleet::cost(const std::string& what) const {
   const auto it = costs_.find(what);
   return it == costs_.end() ? 0 : it->second;
 }
 
-double Fleet::most(const std::string& what) const {
+double JobFleet::most(const std::string& what) const {
   const auto it = largest_.find(what);
   return it == largest_.end() ? 0 : it->second;
 }
 
-double Fleet::server_cpu_seconds() const {
+double JobFleet::server_cpu_seconds() const {
   const std::string parent = std::to_string(server_->pid());
   std::string processes = parent;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -87,7 +124,7 @@ double Fleet::server_cpu_seconds() const {
   return cpu_seconds_of(processes);
 }
 
-double Fleet::server_transactions() const {
+double JobFleet::server_transactions() const {
   return std::stod(server_->sql("SELECT sum(xact_commit + xact_rollback) FROM pg_stat_database"));
 }
 

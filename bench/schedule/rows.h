@@ -9,15 +9,11 @@ namespace baton::bench {
 
 struct RowOptions {
   int runs = 20;
+  int at_a_time = 5;  // each on a store of its own
   int cycles = 100;
   int seconds = 60;
   int jobs = 2000;
   int nodes = 10;
-};
-
-struct Row {
-  std::string name;
-  std::vector<Figure> (*measure)(const RowOptions&);
 };
 
 std::vector<Figure> shares_two_nodes(const RowOptions& options);

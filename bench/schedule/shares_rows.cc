@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <stdexcept>
 #include <thread>
 
@@ -22,6 +23,14 @@ struct Shares {
   double most = 0;
   double score = 100;
   double twice = 0;  // fires that ran twice, were left out, overlapped
+
+  // The worst of both.
+  void add(const Shares& other) {
+    least = std::min(least, other.least);
+    most = std::max(most, other.most);
+    score = std::min(score, other.score);
+    twice += other.twice;
+  }
 };
 
 double score_of(const std::map<std::string, double>& fires, std::size_t nodes) {
@@ -76,7 +85,7 @@ void judge(const test::JobHistory& history, std::int64_t from, int cycles, std::
 std::int64_t now() { return BootClock::now().time_since_epoch().count(); }
 
 // Until every type has had so many fires since `from`.
-void await(const Fleet& fleet, int types, int cycles, std::int64_t from) {
+void await(const JobFleet& fleet, int types, int cycles, std::int64_t from) {
   const auto enough = [&] {
     std::map<std::string, int> counts;
     for (const auto& event : fleet.history().of('E')) counts[event.job] += event.at >= from ? 1 : 0;
@@ -87,8 +96,9 @@ void await(const Fleet& fleet, int types, int cycles, std::int64_t from) {
   if (!test::poll_until(enough, 300s, 200ms)) throw std::runtime_error("the fires do not come");
 }
 
-Shares run_once(const std::string& store, int nodes, int types, int cycles, Shares shares) {
-  Fleet fleet(store);
+Shares run_once(const std::string& store, int nodes, int types, int cycles) {
+  Shares shares;
+  JobFleet fleet(store);
   for (int i = 0; i < nodes; ++i) fleet.start("node-" + std::to_string(i), settings(types));
   std::this_thread::sleep_for(1200ms);  // all of them have seen each other
   const std::int64_t from = now();
@@ -136,10 +146,15 @@ std::vector<Figure> measure(const std::string& row, int nodes, int types, const 
                             double least, double most) {
   std::vector<Figure> all;
   for (const std::string store : {"sqlite", "postgres"}) {
-    Shares shares;
     const int runs = store == "sqlite" ? options.runs : std::max(1, options.runs / 4);
-    for (int i = 0; i < runs; ++i) {
-      shares = run_once(store, nodes, types, options.cycles, shares);
+    Shares shares;
+    for (int done = 0; done < runs; done += options.at_a_time) {
+      std::vector<std::future<Shares>> batch;
+      for (int i = 0; i < std::min(options.at_a_time, runs - done); ++i) {
+        batch.push_back(
+            std::async(std::launch::async, run_once, store, nodes, types, options.cycles));
+      }
+      for (auto& run : batch) shares.add(run.get());
     }
     const std::string what = store + ", " + std::to_string(nodes) + " nodes, " +
                              std::to_string(types) + " types, " + std::to_string(runs) + " runs";
@@ -166,7 +181,7 @@ std::vector<Figure> shares_after_a_change(const RowOptions& options) {
   constexpr int kCycles = 12;
   Shares without;
   Shares again;
-  Fleet fleet("sqlite");
+  JobFleet fleet("sqlite");
   const std::vector<std::string> with = {joined(type_names(kTypes)), "every=1000", "run=10"};
   for (int i = 0; i < 3; ++i) fleet.start("node-" + std::to_string(i), with);
   (void)options;
