@@ -33,7 +33,7 @@ namespace baton {
 
 // What becomes of a fire whose node died or lost the lease in the middle of it.
 enum class OnCrash : std::uint8_t {
-  rerun,  // it runs again, under a higher token, until it is done or max_attempts are over
+  rerun,  // it runs again, under a higher token, until it is done, or max_attempts are over
   skip,   // it is over: a fire starts at most once
 };
 
@@ -50,8 +50,8 @@ struct JobOptions {
   Millis jitter{0};         // each fire is late by up to so much; all replicas agree by how much
   Misfire misfire = Misfire::run_once;
   OnCrash on_crash = OnCrash::rerun;
-  int max_attempts = 10;  // with rerun: starts of one fire, then it is given up; 0: no limit
-  bool enabled = true;    // on this node
+  int max_attempts = 0;  // with rerun: starts of one fire, then it is given up; 0: no limit
+  bool enabled = true;   // on this node
   std::vector<std::string> nodes;  // canary: only on nodes of these ids; empty: on all
   Millis backoff{0};               // after a failure wait at least so long, doubled each time,
   Millis backoff_most{600'000};    // up to this

@@ -174,7 +174,7 @@ int run(const Settings& settings) {
               .listeners = {&log}});
   const auto crash =
       text(settings, "on_crash", "rerun") == "skip" ? baton::OnCrash::skip : baton::OnCrash::rerun;
-  const int attempts = std::stoi(text(settings, "max_attempts", "10"));
+  const int attempts = std::stoi(text(settings, "max_attempts", "0"));
   const int deadly = std::stoi(text(settings, "exit_in", "0"));
   for (const auto& name : names_of(settings)) {
     auto when =

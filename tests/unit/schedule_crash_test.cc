@@ -160,11 +160,9 @@ TEST(Attempts, what_was_given_up_is_in_the_note_until_the_next_fire_is_done) {
   EXPECT_EQ(note.last->node, fleet.starts_of("deadly").back().node);
 }
 
-TEST(Attempts, are_ten_unless_said_otherwise_and_without_limit_if_zero) {
-  Fleet ten;
-  EXPECT_EQ(nodes_left(ten, {}), 4U);
-  Fleet all;
-  EXPECT_EQ(nodes_left(all, {.max_attempts = 0}), 0U);
+TEST(Attempts, have_no_limit_unless_one_is_asked_for) {
+  Fleet fleet;
+  EXPECT_EQ(nodes_left(fleet, {}), 0U) << "no fire is lost";
 }
 
 TEST(Property, with_random_crashes_every_fire_is_done_and_none_has_two_live_leases) {
