@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,15 +15,22 @@ class FlakyStore final : public LockStore {
  public:
   explicit FlakyStore(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}
 
-  // `busy`: the store is there, but cannot touch these names for the moment.
-  enum class Line { good, refuses, loses_replies, busy };
-  void set(Line line) { line_ = line; }
+  // `busy`: the store is there, but cannot touch these names for the moment. `holds`: a request
+  // gets nowhere until the line is another.
+  enum class Line { good, refuses, loses_replies, busy, holds };
+  void set(Line line) {
+    {
+      const std::lock_guard lock(mutex_);
+      line_ = line;
+    }
+    changed_.notify_all();
+  }
   void drop_wakeups() { drop_wakeups_ = true; }
   [[nodiscard]] std::uint64_t calls() const { return calls_; }
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     ++calls_;
-    const Line line = line_;
+    const Line line = line_after_hold();
     if (line == Line::refuses) {
       return Error{.code = Code::unavailable, .message = "cut off", .retryable = true};
     }
@@ -49,8 +57,16 @@ class FlakyStore final : public LockStore {
   [[nodiscard]] Capabilities capabilities() const override { return inner_->capabilities(); }
 
  private:
+  Line line_after_hold() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return line_ != Line::holds; });
+    return line_;
+  }
+
   std::shared_ptr<LockStore> inner_;
-  std::atomic<Line> line_{Line::good};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Line line_ = Line::good;
   std::atomic<std::uint64_t> calls_{0};
   bool drop_wakeups_ = false;
 };
