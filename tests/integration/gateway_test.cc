@@ -298,9 +298,10 @@ TEST_F(SignalGatewayTest, logs_text_for_people_if_asked_to) {
 }
 
 TEST_F(SignalGatewayTest, goes_on_if_nobody_reads_its_log_any_more) {
-  // head takes the first line, and leaves.
-  const Service piped({"/bin/sh", "-c", R"("$@" | head -n 1)", "sh", BATON_GATEWAY, "signals",
-                       "--listen", "127.0.0.1:0", "--store", store(), "--objects", objects()});
+  // head takes the first line, and leaves; what is killed at the end is the gateway itself.
+  const Service piped({"/bin/bash", "-c", R"(exec "$@" > >(head -n 1))", "bash", BATON_GATEWAY,
+                       "signals", "--listen", "127.0.0.1:0", "--store", store(), "--objects",
+                       objects()});
   for (const std::string alert : {"First", "Second", "Third"}) {
     const auto answer = http(piped.port(), {"POST", "/signals", signal(alert)});
     ASSERT_TRUE(answer) << alert;
