@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <condition_variable>
+#include <atomic>
+#include <functional>
 #include <future>
-#include <mutex>
 
 #include "baton/locks.h"
 #include "harness.h"
