@@ -1,5 +1,7 @@
 #include "runtime/courier.h"
 
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/ending.h"
@@ -8,6 +10,8 @@ namespace baton::runtime {
 namespace {
 
 constexpr Millis kLastWords{2000};
+constexpr Millis kMoment{1};
+constexpr std::size_t kWorthSharing = 8;
 
 // Whose thread this is.
 thread_local const Courier* own = nullptr;
@@ -24,11 +28,7 @@ void Courier::send(Request request, Then then) {
       if (lane.empty() || lane.back().requests.size() == kMaxBatch) lane.emplace_back();
       lane.back().requests.push_back(std::move(request));
       lane.back().thens.push_back(std::move(then));
-      if (idle_ > 0) {
-        gathered_.notify_one();
-      } else if (threads_.size() < most_) {
-        threads_.emplace_back([this] { work(); });
-      }
+      if (handing_out_ == 0 || !std::exchange(called_, true)) call_another();
       return;
     }
   }
@@ -47,33 +47,69 @@ std::size_t Courier::size() const {
 
 bool Courier::on_own_thread() const { return own == this; }
 
+bool Courier::nothing_gathered() const { return lanes_[0].empty() && lanes_[1].empty(); }
+
+void Courier::call_another() {
+  if (idle_ > 0) {
+    gathered_.notify_one();
+  } else if (threads_.size() < most_) {
+    threads_.emplace_back([this] { work(); });
+  }
+}
+
 void Courier::work() {
   own = this;
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
-    gathered_.wait(lock, [&] { return stopped_ || !lanes_[0].empty() || !lanes_[1].empty(); });
+    do {
+      gathered_.wait(lock, [&] { return stopped_ || !nothing_gathered(); });
+      // More is likely to come at once, and then whoever hands out takes it or calls.
+      gathered_.wait_for(lock, kMoment, [&] { return stopped_ || handing_out_ == 0; });
+    } while (!stopped_ && nothing_gathered());
     --idle_;
     if (stopped_) return;
     Batch batch = next();
+    if (!nothing_gathered()) call_another();
     lock.unlock();
-    deliver(std::move(batch), apply_limit_ + Millis(500));
+    const Instant sent = clock_.now();
+    auto replies = store_.apply(batch.requests, sent + apply_limit_ + Millis(500));
     lock.lock();
+    ++handing_out_;
+    lock.unlock();
+    hand_out(batch, replies, sent);
+    lock.lock();
+    --handing_out_;
   }
 }
 
-// From the other lane than the last, if anything is there: neither keeps the other waiting.
+// From the other lane than the last, if anything is there: neither keeps the other waiting. If much
+// has gathered and others have nothing to do, they get their share of it.
 Courier::Batch Courier::next() {
   if (!lanes_[1 - last_lane_].empty()) last_lane_ = 1 - last_lane_;
   Lane& lane = lanes_[last_lane_];
-  Batch batch = std::move(lane.front());
-  lane.pop_front();
-  return batch;
+  called_ = false;
+  const std::size_t share = lane.front().requests.size() / (idle_ + 1);
+  if (lane.size() > 1 || idle_ == 0 || !lanes_[1 - last_lane_].empty() || share < kWorthSharing) {
+    Batch batch = std::move(lane.front());
+    lane.pop_front();
+    return batch;
+  }
+  return lane.front().split_off(share);
 }
 
-void Courier::deliver(Batch batch, Millis patience) {
-  const Instant sent = clock_.now();
-  auto replies = store_.apply(batch.requests, sent + patience);
+Courier::Batch Courier::Batch::split_off(std::size_t count) {
+  const auto first = [count](auto& all) {
+    const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
+    std::remove_reference_t<decltype(all)> some(std::make_move_iterator(all.begin()),
+                                                std::make_move_iterator(end));
+    all.erase(all.begin(), end);
+    return some;
+  };
+  return {first(requests), first(thens)};
+}
+
+void Courier::hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent) {
   for (std::size_t i = 0; i < batch.requests.size(); ++i) {
     auto reply = replies ? Result<Reply>(std::move((*replies)[i])) : replies.error();
     batch.thens[i](batch.requests[i], reply, sent);
@@ -87,7 +123,11 @@ void Courier::stop() {
     gathered_.notify_all();
   }
   threads_.clear();  // joins: nobody starts another now
-  for (Batch& batch : lanes_[1]) deliver(std::move(batch), kLastWords);
+  for (Batch& batch : lanes_[1]) {
+    const Instant sent = clock_.now();
+    auto replies = store_.apply(batch.requests, sent + kLastWords);
+    hand_out(batch, replies, sent);
+  }
   for (Batch& batch : lanes_[0]) {
     for (std::size_t i = 0; i < batch.requests.size(); ++i) {
       Result<Reply> refused = closed();

@@ -46,12 +46,18 @@ class Courier {
   struct Batch {
     std::vector<Request> requests;
     std::vector<Then> thens;
+
+    Batch split_off(std::size_t count);
   };
   using Lane = std::deque<Batch>;  // all but the last are full
 
   void work();
-  Batch next();  // under the mutex
-  void deliver(Batch batch, Millis patience);
+  static void hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent);
+
+  // Under the mutex:
+  void call_another();
+  Batch next();
+  [[nodiscard]] bool nothing_gathered() const;
 
   LockStore& store_;
   Clock& clock_;
@@ -60,9 +66,11 @@ class Courier {
 
   mutable std::mutex mutex_;
   std::condition_variable gathered_;
-  std::array<Lane, 2> lanes_;  // endings in the second
-  std::size_t last_lane_ = 1;  // that a batch was taken from
-  std::size_t idle_ = 0;
+  std::array<Lane, 2> lanes_;    // endings in the second
+  std::size_t last_lane_ = 1;    // that a batch was taken from
+  std::size_t idle_ = 0;         // threads that wait for something to gather
+  std::size_t handing_out_ = 0;  // threads that call back
+  bool called_ = false;          // somebody idle, since they began to
   bool stopped_ = false;
   std::vector<std::jthread> threads_;
 };

@@ -1,7 +1,12 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <latch>
+#include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "baton/locks.h"
 #include "baton/memory_store.h"
@@ -126,6 +131,88 @@ TEST(Courier, what_ends_something_is_not_held_up_by_what_begins) {
   store.gate.count_down();
   answered.wait();
   EXPECT_EQ(store.calls, 3U);
+}
+
+TEST(Courier, a_callback_that_blocks_holds_up_nothing_that_was_sent_in_it) {
+  GatedStore store;
+  store.gate.count_down();
+  std::latch done(1);
+  std::vector<bool> answered;
+  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  const auto ask_and_wait = [&](std::uint64_t number) {
+    const auto heard = std::make_shared<std::atomic<bool>>(false);
+    courier.send(numbered(number), [heard](Request&, Result<Reply>&, Instant) { *heard = true; });
+    const auto deadline = BootClock::now() + 30s;
+    while (!*heard && BootClock::now() < deadline) std::this_thread::yield();
+    answered.push_back(*heard);
+  };
+  courier.send(numbered(1), [&](Request&, Result<Reply>&, Instant) {
+    for (std::uint64_t i = 2; i <= 20; ++i) ask_and_wait(i);
+    done.count_down();
+  });
+  done.wait();
+  EXPECT_EQ(answered, std::vector<bool>(19, true));
+}
+
+// Notes the sizes of the batches.
+class WeighingStore final : public LockStore {
+ public:
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline) override {
+    const std::lock_guard lock(mutex_);
+    sizes_.push_back(batch.size());
+    return std::vector<Reply>(batch.size());
+  }
+  Result<Page<LockInfo>> find(const Query&, Deadline) override { return Page<LockInfo>{}; }
+  std::unique_ptr<Watch> watch(const std::string&, WakeSink&) override { return nullptr; }
+  [[nodiscard]] Capabilities capabilities() const override { return {}; }
+
+  std::vector<std::size_t> take_sizes() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(sizes_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::size_t> sizes_;
+};
+
+// Sends the given number of requests from within a callback, and gives the sizes of the batches
+// that they went in.
+std::vector<std::size_t> batches_from_a_callback(runtime::Courier& courier, WeighingStore& store,
+                                                 int count) {
+  const auto answered = std::make_shared<std::latch>(count);
+  courier.send(numbered(1), [&, answered](Request&, Result<Reply>&, Instant) {
+    (void)store.take_sizes();
+    for (int i = 0; i < count; ++i) {
+      courier.send(numbered(2),
+                   [answered](Request&, Result<Reply>&, Instant) { answered->count_down(); });
+    }
+  });
+  answered->wait();
+  return store.take_sizes();
+}
+
+// Another thread is not always idle when the callback ends; but it must not be long before it is.
+TEST(Courier, whoever_is_idle_gets_a_fair_share_of_much_that_gathered) {
+  WeighingStore store;
+  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  const auto deadline = BootClock::now() + 60s;
+  std::vector<std::size_t> sizes;
+  while (sizes != std::vector<std::size_t>{20, 20} && BootClock::now() < deadline) {
+    sizes = batches_from_a_callback(courier, store, 40);
+  }
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{20, 20}));
+}
+
+TEST(Courier, little_that_gathered_in_callbacks_goes_as_one) {
+  WeighingStore store;
+  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  const auto deadline = BootClock::now() + 60s;
+  std::vector<std::size_t> sizes;
+  while (sizes != std::vector<std::size_t>{10} && BootClock::now() < deadline) {
+    sizes = batches_from_a_callback(courier, store, 10);
+  }
+  EXPECT_EQ(sizes, std::vector<std::size_t>{10});
 }
 
 TEST(Courier, when_it_stops_endings_are_still_sent_and_the_others_told) {

@@ -103,7 +103,10 @@ Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadl
   auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
                                                                                      : send_quick();
   if (sent && !noted_.empty()) sent = send_noted();
-  if (!sent) return sent.error();
+  if (!sent) {
+    sent.error().in_doubt = sent.error().in_doubt || answered_;
+    return sent.error();
+  }
   // What the short way left goes the long way, in the order of the batch.
   Result<void> failed;
   auto slow = in_chunks(unsettled(), kSlowChunk, [&](const Indices& some) {
@@ -172,16 +175,57 @@ Result<void> BatchRun::send_quick() {
         default: renewals.push_back(i); break;
       }
     }
-    if (acquires.size() + releases.size() + claims.size() > 0) {
-      if (auto sent = send_quick(acquires, releases, claims); !sent) return sent;
-    }
+    if (auto sent = send_known(acquires); !sent) return sent;
+    if (auto sent = send_releases(releases); !sent) return sent;
+    if (auto sent = send_quick(acquires, releases, claims); !sent) return sent;
     return renewals.empty() ? Result<void>{} : send_renewals(renewals);
   });
 }
 
+// Leaves those that may have no row.
+Result<void> BatchRun::send_known(Indices& acquires) {
+  if (acquires.size() < 2 || !are_mostly_known(acquires) || !are_all_alike(acquires)) return {};
+  if (auto sent = send_plain(kAcquireAlike, acquire_alike_params(pick(acquires), at_)); !sent) {
+    return sent;
+  }
+  std::erase_if(acquires, [&](std::size_t i) { return settled_[i] || may_have_row(i); });
+  return {};
+}
+
+bool BatchRun::may_have_row(std::size_t index) const {
+  return guesses_.may_have_row(batch_[index].asks[0].key);
+}
+
+bool BatchRun::are_mostly_known(const Indices& acquires) const {
+  const auto known = std::count_if(acquires.begin(), acquires.end(),
+                                   [&](std::size_t i) { return may_have_row(i); });
+  return static_cast<std::size_t>(known) * 2 >= acquires.size();
+}
+
+bool BatchRun::are_all_alike(const Indices& acquires) const {
+  return std::all_of(acquires.begin(), acquires.end(),
+                     [&](std::size_t i) { return are_alike(batch_[i], batch_[acquires[0]]); });
+}
+
+Result<void> BatchRun::send_releases(Indices& releases) {
+  if (releases.size() < 2) return {};
+  const Params params = grants_params(pick(releases), at_);
+  releases.clear();
+  return send_plain(kReleaseMany, params);
+}
+
 Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releases,
                                   const Indices& claims) {
-  const auto rows = run(kQuick, quick_params(pick(acquires), pick(releases), pick(claims), at_));
+  if (acquires.empty() && releases.empty() && claims.empty()) return {};
+  auto sent = send_plain(kQuick, quick_params(pick(acquires), pick(releases), pick(claims), at_));
+  for (const std::size_t i : acquires) {
+    if (settled_[i]) guesses_.has_row(batch_[i].asks[0].key);
+  }
+  return sent;
+}
+
+Result<void> BatchRun::send_plain(const Statement& statement, const Params& params) {
+  const auto rows = run(statement, params);
   if (!rows) return leave_to_the_long_way(rows.error());
   settle_by_key(*rows, quick_);
   return {};
@@ -202,7 +246,7 @@ Result<void> BatchRun::send_noted() {
 }
 
 Result<void> BatchRun::send_renewals(const Indices& renewals) {
-  const Params params = quick_renew_params(pick(renewals), at_);
+  const Params params = grants_params(pick(renewals), at_);
   auto rows = run(kQuickRenew, params);
   if (!rows && rolled_back(rows.error()) && is_locked_out(connection_->state())) {
     rows = run(kRenewUnlocked, params);

@@ -33,6 +33,12 @@ class BatchRun {
   Result<void> send_free(std::size_t index);
   Result<void> send_quick();
   Result<void> send_quick(const Indices& acquires, const Indices& releases, const Indices& claims);
+  Result<void> send_known(Indices& acquires);
+  Result<void> send_releases(Indices& releases);
+  Result<void> send_plain(const Statement& statement, const Params& params);
+  [[nodiscard]] bool may_have_row(std::size_t index) const;
+  [[nodiscard]] bool are_mostly_known(const Indices& acquires) const;
+  [[nodiscard]] bool are_all_alike(const Indices& acquires) const;
   Result<void> send_noted();
   Result<void> send_renewals(const Indices& renewals);
   Result<void> send_slow(const Indices& requests);

@@ -4,9 +4,11 @@
 
 #include "core/apply.h"
 #include "json/json.h"
+#include "store/postgres/acquire_alike.sql.h"
 #include "store/postgres/acquire_free.sql.h"
 #include "store/postgres/acquire_known.sql.h"
 #include "store/postgres/release_held.sql.h"
+#include "store/postgres/release_many.sql.h"
 
 namespace baton::store::postgres {
 
@@ -20,6 +22,14 @@ const Statement kAcquireKnown{10,
                               {25, 2950, 21, 20, 20, 20, 25, 25, 25, 25, 20}};
 const Statement kReleaseHeld{
     9, "baton_release_held", embedded::store_postgres::release_held_sql, {25, 2950, 20}};
+const Statement kAcquireAlike{13,
+                              "baton_acquire_alike",
+                              embedded::store_postgres::acquire_alike_sql,
+                              {kTextArray, kUuidArray, 21, 20, 20, 20, 25, 25, 25, 25, 20}};
+const Statement kReleaseMany{14,
+                             "baton_release_many",
+                             embedded::store_postgres::release_many_sql,
+                             {kTextArray, kUuidArray, 20}};
 const Statement kAcquireOne{
     0,
     "baton_acquire_one",
@@ -175,11 +185,15 @@ std::string notify_channel(std::string_view channel) {
   return "baton_" + to_string(GrantId{a, b});
 }
 
-Params acquire_free_params(const Request& request, At at) {
-  Params params;
-  params.reserve(512);
-  params.add(std::string_view(request.asks[0].key));
-  params.add(request.grant);
+namespace {
+
+// Which grants of which names.
+void add_grants(Params& params, const Batch& batch) {
+  params.array(Type::text, batch, [](auto* r) { return std::string_view(r->asks[0].key); });
+  params.array(Type::uuid, batch, [](auto* r) { return r->grant; });
+}
+
+void add_terms(Params& params, const Request& request, At at) {
   params.add(mode_number(request.asks[0].mode));
   params.add(span(request.ttl));
   params.add(span(request.at_least_for));
@@ -189,6 +203,30 @@ Params acquire_free_params(const Request& request, At at) {
   params.add(std::string_view(channel_of(request)));
   params.add(metadata_text(request));
   params.add(micros(at));
+}
+
+}  // namespace
+
+bool are_alike(const Request& a, const Request& b) {
+  return a.asks[0].mode == b.asks[0].mode && a.ttl == b.ttl && a.at_least_for == b.at_least_for &&
+         a.schema_version == b.schema_version && a.predicate == b.predicate && a.owner == b.owner &&
+         a.channel == b.channel && a.metadata == b.metadata;
+}
+
+Params acquire_free_params(const Request& request, At at) {
+  Params params;
+  params.reserve(512);
+  params.add(std::string_view(request.asks[0].key));
+  params.add(request.grant);
+  add_terms(params, request, at);
+  return params;
+}
+
+Params acquire_alike_params(const Batch& acquires, At at) {
+  Params params;
+  params.reserve(512 + 128 * acquires.size());
+  add_grants(params, acquires);
+  add_terms(params, *acquires[0], at);
   return params;
 }
 
@@ -231,12 +269,6 @@ Params claim_one_params(const Request& request, At at) {
 
 namespace {
 
-// Which grants of which names.
-void add_grants(Params& params, const Batch& batch) {
-  params.array(Type::text, batch, [](auto* r) { return std::string_view(r->asks[0].key); });
-  params.array(Type::uuid, batch, [](auto* r) { return r->grant; });
-}
-
 void add_acquires(Params& params, const Batch& acquires) {
   add_grants(params, acquires);
   params.array(Type::int2, acquires, [](auto* r) { return mode_number(r->asks[0].mode); });
@@ -278,10 +310,10 @@ Params quick_noted_params(const Batch& acquires, const Batch& releases, At at) {
   return params;
 }
 
-Params quick_renew_params(const Batch& renewals, At at) {
+Params grants_params(const Batch& batch, At at) {
   Params params;
-  params.reserve(128 * (1 + renewals.size()));
-  add_grants(params, renewals);
+  params.reserve(128 * (1 + batch.size()));
+  add_grants(params, batch);
   params.add(micros(at));
   return params;
 }

@@ -14,9 +14,11 @@ namespace baton::store::postgres {
 
 using Batch = std::vector<const Request*>;
 
+extern const Statement kAcquireAlike;
 extern const Statement kAcquireFree;
 extern const Statement kAcquireKnown;
 extern const Statement kReleaseHeld;
+extern const Statement kReleaseMany;
 extern const Statement kAcquireOne;
 extern const Statement kReleaseOne;
 extern const Statement kClaimOne;
@@ -33,6 +35,8 @@ using At = std::optional<core::StoreTime>;
 
 // Also for kAcquireKnown.
 [[nodiscard]] Params acquire_free_params(const Request& request, At at);
+// All are alike.
+[[nodiscard]] Params acquire_alike_params(const Batch& acquires, At at);
 [[nodiscard]] Params acquire_one_params(const Request& request, At at);
 // Also for kReleaseHeld.
 [[nodiscard]] Params release_one_params(const Request& request, At at);
@@ -40,10 +44,12 @@ using At = std::optional<core::StoreTime>;
 [[nodiscard]] Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims,
                                   At at);
 [[nodiscard]] Params quick_noted_params(const Batch& acquires, const Batch& releases, At at);
-[[nodiscard]] Params quick_renew_params(const Batch& renewals, At at);
+// For kQuickRenew, kRenewUnlocked and kReleaseMany.
+[[nodiscard]] Params grants_params(const Batch& batch, At at);
 [[nodiscard]] Params apply_params(const Batch& requests, At at);
 
-// A row of quick, quick_noted, quick_renew, acquire_free, acquire_known or release_held.
+// A row of quick, quick_noted, quick_renew, acquire_free, acquire_known,
+// acquire_alike, release_held or release_many.
 [[nodiscard]] Reply quick_reply(const Rows& rows, int row);
 
 // A row of acquire_one, release_one, claim_one or apply; gives also which request it answers, from
@@ -56,6 +62,9 @@ using At = std::optional<core::StoreTime>;
 
 // The NOTIFY channel that stands for a channel of the seam: short, plain, one each.
 [[nodiscard]] std::string notify_channel(std::string_view channel);
+
+// Whether two acquires differ in nothing but name and grant, as far as a free name is concerned.
+[[nodiscard]] bool are_alike(const Request& a, const Request& b);
 
 // Whether the row of its one name may decide the request alone.
 [[nodiscard]] bool is_simple(const Request& request);
