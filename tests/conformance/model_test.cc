@@ -36,6 +36,10 @@ class Generator {
     std::vector<Step> steps(10 + below(40));
     for (Step& step : steps) {
       step.advance = pick_advance();
+      if (one_in(6)) {
+        step.batch = crowd();
+        continue;
+      }
       const std::size_t size = below(4) == 0 ? 2 + below(3) : 1;
       for (std::size_t i = 0; i < size; ++i) step.batch.push_back(request());
     }
@@ -112,6 +116,29 @@ class Generator {
     return finish_rest(request, dice);
   }
 
+  // Many callers of one process at once: alike but for name and grant, save for a stray one. What
+  // they take they mostly end together, too.
+  std::vector<Request> crowd() {
+    std::vector<Request> batch;
+    if (!crowd_.empty() && one_in(2)) {
+      for (const Request& taken : crowd_) batch.push_back(same_asks(Verb::release, taken));
+      if (one_in(2)) crowd_.clear();
+      return batch;
+    }
+    const Mode mode = pick_mode();
+    const Millis ttl(one_in(3) ? 2'000 : 10'000);
+    const Millis ticket(one_in(3) ? 5'000 : 0);
+    const Millis at_least_for(one_in(6) ? 3'000 : 0);
+    for (const std::string& key : kKeys) {
+      Request& one = batch.emplace_back(acquire(++last_grant_, key, mode, ticket));
+      one.ttl = ttl;
+      one.at_least_for = at_least_for;
+      one.owner = one_in(10) ? "node-2" : "node-1";
+    }
+    crowd_ = batch;
+    return batch;
+  }
+
   Request finish_acquire(Request request) {
     if (!one_in(3)) request.ticket = Millis(one_in(3) ? 1'000 : 5'000);
     if (one_in(8)) request.at_least_for = Millis(3'000);
@@ -155,6 +182,7 @@ class Generator {
   std::mt19937_64 random_;
   Capabilities can_;
   std::array<Slot, 5> slots_;
+  std::vector<Request> crowd_;
   std::uint64_t last_grant_ = 0;
 };
 

@@ -483,6 +483,19 @@ TEST_F(Promise, a_batch_may_hold_many_requests_for_one_name) {
   for (std::size_t i = 1; i < 50; ++i) EXPECT_EQ(replies->at(i).outcome, Outcome::queued);
 }
 
+TEST_F(Promise, a_token_is_used_up_even_if_its_grant_ended_within_the_batch) {
+  ask(acquire(1, kName, Mode::S));
+  std::vector<Request> batch = {acquire(2, kName, Mode::S)};
+  batch.push_back(same_asks(Verb::release, batch[0]));
+  const auto replies = store->apply(batch, soon());
+  ASSERT_TRUE(replies) << replies.error().message;
+  ASSERT_EQ(replies->at(0).outcome, Outcome::granted);
+  EXPECT_EQ(replies->at(1).outcome, Outcome::done);
+  const Reply next = ask(acquire(3, kName, Mode::S));
+  ASSERT_EQ(next.outcome, Outcome::granted);
+  EXPECT_GT(next.tokens.at(0), replies->at(0).tokens.at(0));
+}
+
 TEST_F(Promise, odd_but_legal_names_stay_themselves) {
   const std::vector<std::string> odd = {"a'b",  "a\"b",  "a\\b", "{a,b}", "NULL", "a b", "ü",
                                         "日本", "a%3Ab", "$1",   "--",    "_%",   "😀"};

@@ -224,12 +224,13 @@ Result<void> DocumentLoop::run(const std::vector<std::size_t>& chosen, Deadline 
                    reply_of(Outcome::unsupported, "more than this store can keep in one write"));
       return {};
     }
+    const bool one_by_one = too_large || commit->end == Commit::End::no_trace;
     const bool was_guess = found->guessed;
     may_guess = false;
     found = std::move(commit->found);
-    if (!too_large && (commit->end == Commit::End::unproven || was_guess)) continue;
+    if (!one_by_one && (commit->end == Commit::End::unproven || was_guess)) continue;
     // One contended name must not keep the others of its batch from being written.
-    if (auto parts = split(answers.batch, chosen, too_large); parts.size() > 1) {
+    if (auto parts = split(answers.batch, chosen, one_by_one); parts.size() > 1) {
       return run_each(parts, deadline, answers);
     }
     if (++conflicts == 1 && found) continue;

@@ -64,9 +64,10 @@ struct Step {
 struct Commit {
   enum class End {
     done,
-    conflict,  // somebody was faster; nothing is written
-    unproven,  // the snapshot was a guess, and there is nothing to write that would prove it
-    too_large  // the store refuses to keep so much; nothing is written
+    conflict,   // somebody was faster; nothing is written
+    unproven,   // the snapshot was a guess, and there is nothing to write that would prove it
+    too_large,  // the store refuses to keep so much; nothing is written
+    no_trace    // all as it was before, so the store did not use up the version that was drawn from
   };
   End end = End::done;
   std::uint64_t version = 0;      // done: of the write; 0 if there was none

@@ -160,6 +160,10 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   if (written->fate == Written::Fate::too_large) return Commit{.end = Commit::End::too_large};
   if (written->fate == Written::Fate::conflict) return lost_the_race(step, deadline);
   const std::uint64_t version = written->lease.version;
+  // Kubernetes makes no new version of an object that is put as it was.
+  if (keep && step.drew && known_ != nullptr && version == known_->lease.version) {
+    return Commit{.end = Commit::End::no_trace};
+  }
   remember(step, keep ? std::move(next) : nullptr, std::move(written->lease));
   return Commit{.version = version};
 }
