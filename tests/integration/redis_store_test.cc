@@ -28,13 +28,26 @@ TEST_F(RedisStore, a_released_name_leaves_nothing_behind) {
   EXPECT_EQ(ask({"KEYS", "*"}), "{baton:DEFAULT}#last");
 }
 
-TEST_F(RedisStore, a_name_that_its_holder_forgot_is_gone_some_time_later_by_itself) {
+TEST_F(RedisStore, a_name_that_its_holder_forgot_is_gone_by_itself_when_its_time_is_over) {
+  const auto left = [&] { return std::stoll(ask({"PTTL", kJobKey})); };
   take(*store, 1);
-  const auto left = std::stoll(ask({"PTTL", kJobKey}));
-  EXPECT_GT(left, 10'000);
-  EXPECT_LE(left, 10'000 + 600'000);
-  apply(*store, request(Verb::acquire, 2, kJob, Mode::X, 20s));
-  EXPECT_GT(std::stoll(ask({"PTTL", kJobKey})), 600'000);
+  EXPECT_GT(left(), 5'000);
+  EXPECT_LE(left(), 10'000 + 10);
+  ASSERT_EQ(ask({"PEXPIRE", kJobKey, "5000"}), "1");
+  ASSERT_EQ(apply(*store, request(Verb::renew, 1, kJob)).outcome, Outcome::granted);
+  EXPECT_GT(left(), 5'000) << "a renewal keeps it as long as the grant";
+  EXPECT_LE(left(), 10'000 + 10);
+  // As long as somebody waits for it.
+  apply(*store, request(Verb::acquire, 2, kJob, Mode::X, 60s));
+  EXPECT_GT(left(), 30'000);
+}
+
+TEST_F(RedisStore, a_grant_whose_time_is_over_cannot_be_released) {
+  Request brief = request(Verb::acquire, 1, kJob);
+  brief.ttl = 20ms;
+  ASSERT_EQ(apply(*store, brief).outcome, Outcome::granted);
+  ASSERT_TRUE(poll_until([&] { return ask({"EXISTS", kJobKey}) == "0"; }));
+  EXPECT_EQ(end(*store, 1).outcome, Outcome::lost);
 }
 
 TEST_F(RedisStore, a_name_with_a_note_is_kept_for_ever) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/apply.h"
+#include "store/common/alike.h"
 #include "store/common/uses.h"
 #include "store/postgres/sql_error.h"
 

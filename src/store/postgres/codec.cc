@@ -207,12 +207,6 @@ void add_terms(Params& params, const Request& request, At at) {
 
 }  // namespace
 
-bool are_alike(const Request& a, const Request& b) {
-  return a.asks[0].mode == b.asks[0].mode && a.ttl == b.ttl && a.at_least_for == b.at_least_for &&
-         a.schema_version == b.schema_version && a.predicate == b.predicate && a.owner == b.owner &&
-         a.channel == b.channel && a.metadata == b.metadata;
-}
-
 Params acquire_free_params(const Request& request, At at) {
   Params params;
   params.reserve(512);

@@ -63,9 +63,6 @@ using At = std::optional<core::StoreTime>;
 // The NOTIFY channel that stands for a channel of the seam: short, plain, one each.
 [[nodiscard]] std::string notify_channel(std::string_view channel);
 
-// Whether two acquires differ in nothing but name and grant, as far as a free name is concerned.
-[[nodiscard]] bool are_alike(const Request& a, const Request& b);
-
 // Whether the row of its one name may decide the request alone.
 [[nodiscard]] bool is_simple(const Request& request);
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/apply.h"
+#include "store/common/alike.h"
 #include "store/redis/msgpack.h"
 
 namespace baton::store::redis {
@@ -53,11 +54,19 @@ void pack_claimant(Packer& out, const Request& request) {
   out.text(metadata.bytes());
 }
 
-// A plain holder alone on its name: its value from the ttl on.
-void pack_sole_tail(Packer& out, const Request& request) {
-  out.real(request.ttl.count())
-      .real(request.at_least_for.count())
-      .text(GrantBytes(request.grant).text());
+// How long a value is kept past the end of all that it says, for the server's clock for keys may be
+// a moment behind, and tests let time stand still. The same as in apply.lua.
+constexpr Millis kKept{10};
+constexpr Millis kKeptInTests{600'000};
+
+// The value of a plain holder alone on its name has three parts, after when it began and ends.
+void pack_spans(Packer& out, Millis ttl, Millis at_least_for) {
+  out.real(ttl.count()).real(at_least_for.count());
+}
+
+void pack_grant(Packer& out, const Request& request) { out.text(GrantBytes(request.grant).text()); }
+
+void pack_terms(Packer& out, const Request& request) {
   out.number(static_cast<std::int64_t>(request.asks[0].mode)).number(0).flag(false);
   pack_claimant(out, request);
   out.array(0).array(0).text("0").text("");
@@ -262,16 +271,16 @@ std::size_t Parcel::key_count() const {
 void Parcel::write(Commands& commands, const Call& call) const {
   const std::size_t keys = key_count();
   std::size_t arguments = 3;
-  if (route_.script == Script::acquire_free) arguments = 3 + requests_.size();
-  if (route_.script == Script::release_held) arguments = requests_.size();
+  if (route_.script == Script::acquire_free) arguments = 5 + requests_.size();
+  if (route_.script == Script::release_held) arguments = requests_.size() - 1;
   commands.begin(3 + keys + 2 + arguments);
   commands.word({"EVALSHA"});
   commands.word({call.sha});
   commands.word({std::to_string(keys)});
   write_keys(commands);
-  commands.word({call.not_after});
+  if (route_.script != Script::release_held) commands.word({call.not_after});
   commands.word({call.now});
-  write_arguments(commands);
+  write_arguments(commands, call);
 }
 
 void Parcel::write_key(Commands& commands, std::string_view key) const {
@@ -295,7 +304,7 @@ void Parcel::write_keys(Commands& commands) const {
   if (!clustered_) commands.word({layout_.version()});
 }
 
-void Parcel::write_arguments(Commands& commands) const {
+void Parcel::write_arguments(Commands& commands, const Call& call) const {
   switch (route_.script) {
     case Script::apply:
       commands.word({order()});
@@ -303,22 +312,46 @@ void Parcel::write_arguments(Commands& commands) const {
       commands.word({clustered_ ? std::string_view() : layout_.floor()});
       break;
     case Script::acquire_free: {
+      const Millis kept = call.now.empty() ? kKept : kKeptInTests;
       commands.word({std::to_string(route_.version)});
       commands.word({std::to_string(core::StoreTime(route_.hold).count())});
-      commands.word({std::to_string((route_.hold + kKept).count())});
-      Packer tail;
+      commands.word({std::to_string((route_.hold + kept).count())});
+      write_holders(commands);
+      break;
+    }
+    case Script::release_held: {
+      constexpr std::string_view kNoAtLeast("\0\0\0\0\0\0\0\0", 8);
+      Packer grant;
       for (const Request* request : requests_) {
-        tail.clear();
-        pack_sole_tail(tail, *request);
-        commands.word({tail.bytes()});
+        grant.clear();
+        pack_grant(grant, *request);
+        commands.word({kNoAtLeast, grant.bytes()});
       }
       break;
     }
-    case Script::release_held:
-      for (const Request* request : requests_) {
-        commands.word({GrantBytes(request->grant).text()});
-      }
-      break;
+  }
+}
+
+// What all have in common is said once.
+void Parcel::write_holders(Commands& commands) const {
+  const Request& first = *requests_[0];
+  const bool alike = std::all_of(requests_.begin(), requests_.end(),
+                                 [&](const Request* one) { return are_alike(*one, first); });
+  Packer spans;
+  Packer terms;
+  if (alike) {
+    pack_spans(spans, first.ttl, first.at_least_for);
+    pack_terms(terms, first);
+  }
+  commands.word({spans.bytes()});
+  commands.word({terms.bytes()});
+  Packer own;
+  for (const Request* request : requests_) {
+    own.clear();
+    if (!alike) pack_spans(own, request->ttl, request->at_least_for);
+    pack_grant(own, *request);
+    if (!alike) pack_terms(own, *request);
+    commands.word({own.bytes()});
   }
 }
 

@@ -15,10 +15,6 @@ namespace baton::store::redis {
 // A request for the shortest scripts: one name, no note to read or write.
 [[nodiscard]] bool is_plain(const Request& request);
 
-// How long a value is kept past the end of all that it says: time enough for a server whose clock
-// is corrected, and for tests that let time stand still. The same as in apply.lua.
-inline constexpr Millis kKept{600'000};
-
 // Which requests can share a call.
 struct Route {
   Script script = Script::apply;
@@ -65,7 +61,8 @@ class Parcel {
   [[nodiscard]] std::size_t key_count() const;
   void write_key(Commands& commands, std::string_view key) const;
   void write_keys(Commands& commands) const;
-  void write_arguments(Commands& commands) const;
+  void write_arguments(Commands& commands, const Call& call) const;
+  void write_holders(Commands& commands) const;
   [[nodiscard]] std::string order() const;
   void pack(class Packer& out, const Request& request, const std::vector<std::size_t>& at) const;
 

@@ -1,23 +1,21 @@
 -- The shortest way to end plain grants that are alone on their names, each name once: gives 1 each,
--- or 0 where apply.lua has to look; nothing at all if it came too late.
+-- or 0 where apply.lua has to look. A name's key ends with the last of its grants, so what is there
+-- is held; and a grant that somebody gave up may end late, for it is nobody else's.
 --
 -- KEYS  the names
--- ARGV  1 and 2 as in acquire_free.lua, then the grants
-local time = redis.call('TIME')
-local now = time[1] * 1000000 + time[2]
-if now > tonumber(ARGV[1]) then return end
-if ARGV[2] ~= '' then now = tonumber(ARGV[2]) end
+-- ARGV  1 a test's clock, at which keys do not end, or nothing; then what a value says from its
+--       at_least_for, which is nothing, to its grant
+local sub = string.sub
 local found = redis.call('MGET', unpack(KEYS))
+local clock = tonumber(ARGV[1])
 local ended, over = {}, {}
 for i, key in ipairs(KEYS) do
   local value = found[i]
   ended[i] = 0
-  if value and string.byte(value, 1) == 49 and string.sub(value, 53, 68) == ARGV[i + 2] then
-    local since, _, expires, _, _, _, at_least = struct.unpack('>dBdBdBd', value, 17)
-    if expires > now and since + at_least * 1000 <= now then
-      ended[i] = 1
-      over[#over + 1] = key
-    end
+  if value and string.byte(value, 1) == 49 and sub(value, 44, 68) == ARGV[i + 1] and
+     not (clock and struct.unpack('>d', value, 26) <= clock) then
+    ended[i] = 1
+    over[#over + 1] = key
   end
 end
 if over[1] then redis.call('DEL', unpack(over)) end
