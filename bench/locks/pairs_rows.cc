@@ -83,8 +83,11 @@ std::vector<Figure> sqlite_many_callers(Lab& lab) {
   const auto locks = open_or_throw("sqlite:" + (lab.directory() / "many.db").string());
   const Load floor =
       by_threads({sqlite_floor((lab.directory() / "many_floor.db").string(), kNamesOfOne)});
-  return {compare_rates(lab.options(), "sqlite-16", "SQLite, 16 callers, against a raw loop", 3,
-                        by_threads(callers(locks, 16, kNamesOfMany)), floor)};
+  return {
+      compare_rates(lab.options(), "sqlite-16", "SQLite, 16 callers, against a raw loop", 3,
+                    callers_by_callback(locks, 16, kNamesOfMany), floor),
+      compare_rates(lab.options(), "sqlite-16", "SQLite, 16 callers that block, against a raw loop",
+                    {}, by_threads(callers(locks, 16, kNamesOfMany)), floor)};
 }
 
 // With two callers, part of the time goes into their waiting for each other: for information.
