@@ -25,8 +25,8 @@ Time parse_timestamp(std::string_view text) {
   const char* rest = ::strptime(copy.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
   if (rest == nullptr) return {};
   const double fraction = *rest == '.' ? std::strtod(rest, nullptr) : 0;
-  return Time(std::chrono::seconds(timegm(&parts)) +
-              std::chrono::milliseconds(static_cast<std::int64_t>(fraction * 1000 + 0.5)));
+  return Time(std::chrono::seconds(timegm(&parts)) + std::chrono::round<std::chrono::milliseconds>(
+                                                         std::chrono::duration<double>(fraction)));
 }
 
 }  // namespace baton::gateway
