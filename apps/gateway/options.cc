@@ -52,12 +52,8 @@ void add_common(Command app, Words& words, const char* listen) {
       .type("URL")
       .shows_default();
   app.add("--owner", words.owner, "Who we are, for people; default HOST:PID").type("WHO");
-  app.add("--ttl", words.ttl, "How long a lock outlives a service that has died")
-      .type("TIME")
-      .shows_default();
-  app.add("--grace", words.grace, "How long requests may take to finish after SIGTERM")
-      .type("TIME")
-      .shows_default();
+  app.add_time("--ttl", words.ttl, "How long a lock outlives a service that has died");
+  app.add_time("--grace", words.grace, "How long requests may take to finish after SIGTERM");
   app.add("--workers", words.workers, "Threads for what blocks")
       .type("N")
       .between(1, 256)
@@ -117,20 +113,14 @@ Parsed parse_command_line(const std::vector<std::string>& given) {
       "--objects sqlite:objects.db\n"
       "  baton-gateway signals --store k8s://shop --objects k8s://shop");
   add_common(signals, words, signals_listen);
-  signals.add("--wait", words.wait, "How long a signal waits for its lock, at most 1m")
-      .type("TIME")
-      .shows_default();
+  signals.add_time("--wait", words.wait, "How long a signal waits for its lock, at most 1m");
   auto orchestrator = program.add_command(
       "orchestrator", "Start workflow executions",
       "  baton-gateway orchestrator --requeue 100ms\n"
       "  curl -d '{\"phase\": \"Completed\"}' http://127.0.0.1:8081/executions/NAME/finish");
   add_common(orchestrator, words, orchestrator_listen);
-  orchestrator.add("--requeue", words.requeue, "When to look at a busy target again")
-      .type("TIME")
-      .shows_default();
-  orchestrator.add("--keep", words.keep, "How long to remember what has ended")
-      .type("TIME")
-      .shows_default();
+  orchestrator.add_time("--requeue", words.requeue, "When to look at a busy target again");
+  orchestrator.add_time("--keep", words.keep, "How long to remember what has ended");
 
   const auto understood = program.understand(given);
   Parsed parsed{.help = understood.help, .wrong = understood.wrong};

@@ -5,6 +5,8 @@
 
 #include <sqlite3.h>
 
+#include "apps/common/transaction.h"
+
 namespace baton::gateway {
 namespace {
 
@@ -99,14 +101,8 @@ Result<std::vector<Sqlite::Row>> Sqlite::query(std::string_view sql,
 }
 
 Result<void> Sqlite::transaction(const std::function<Result<void>()>& body) {
-  if (auto ok = script("BEGIN IMMEDIATE"); !ok) return ok;
-  auto done = body();
-  if (done) {
-    done = script("COMMIT");
-    if (!done) done.error().in_doubt = true;
-  }
-  if (!done) (void)script("ROLLBACK");
-  return done;
+  return apps::in_transaction([this](const std::string& sql) { return script(sql); },
+                              "BEGIN IMMEDIATE", body);
 }
 
 std::int64_t Sqlite::changes() const { return sqlite3_changes64(connection_.get()); }

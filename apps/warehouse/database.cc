@@ -3,6 +3,7 @@
 #include <charconv>
 #include <mutex>
 
+#include "apps/common/transaction.h"
 #include "apps/warehouse/open_database.h"
 #include "baton/locks.h"
 
@@ -28,14 +29,8 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& url,
 
 Result<void> Database::transaction(const std::function<Result<void>()>& body) {
   // SQLite: a transaction that began as a reader may find that it cannot write any more.
-  if (auto ok = script(kind() == Kind::sqlite ? "BEGIN IMMEDIATE" : "BEGIN"); !ok) return ok;
-  auto done = body();
-  if (done) {
-    done = script("COMMIT");
-    if (!done) done.error().in_doubt = true;
-  }
-  if (!done) (void)script("ROLLBACK");
-  return done;
+  const auto* const begin = kind() == Kind::sqlite ? "BEGIN IMMEDIATE" : "BEGIN";
+  return apps::in_transaction([this](const std::string& sql) { return script(sql); }, begin, body);
 }
 
 std::int64_t number(const Database::Row& row, std::size_t column) {

@@ -26,27 +26,17 @@ void add_run(Command& app, Arguments& all) {
   run_app.add("--mode", run_with.mode, "exclusive (default), shared, update, intent, IS or SIX")
       .type("M");
   run_app.add("--predicate", run_with.predicate, "What is done; default holding").type("P");
-  run_app.add("--ttl", run_with.ttl, "How long the lock outlives a dead holder")
-      .type("TIME")
-      .shows_default();
-  run_app.add("--wait", run_with.wait, "How long to wait for it, at most 24h")
-      .type("TIME")
-      .shows_default();
-  run_app
-      .add("--at-least-for", run_with.at_least_for, "Stays taken so long even if CMD ends before")
-      .type("TIME")
-      .shows_default();
+  run_app.add_time("--ttl", run_with.ttl, "How long the lock outlives a dead holder");
+  run_app.add_time("--wait", run_with.wait, "How long to wait for it, at most 24h");
+  run_app.add_time("--at-least-for", run_with.at_least_for,
+                   "Stays taken so long even if CMD ends before");
   run_app.add("--metadata", run_with.metadata, "Said of the holder; may be repeated")
       .type("KEY=VALUE")
       .one_value_a_time();
-  run_app
-      .add("--grace", run_with.grace,
-           "After a loss, from SIGTERM to SIGKILL; never past the end of the lock")
-      .type("TIME")
-      .shows_default();
+  add_grace(run_app, run_with.grace);
   add_metrics(run_app, run_with.metrics);
   add_common(run_app, all);
-  run_app.when_given([&all] { all.command = [&all](Context& c) { return run(c, all.run); }; });
+  does(run_app, all, run, all.run);
 }
 
 void add_lock_find(Command lock, Arguments& all) {
@@ -64,7 +54,7 @@ void add_lock_find(Command lock, Arguments& all) {
   app.add("--owner", find.holder, "Only held or wanted by this owner").type("WHO");
   app.add("--limit", find.limit, "At most so many names").type("N").shows_default();
   add_common(app, all, true, false);
-  app.when_given([&all] { all.command = [&all](Context& c) { return lock_find(c, all.find); }; });
+  does(app, all, lock_find, all.find);
 }
 
 void add_lock(Command& root, Arguments& all) {
@@ -80,7 +70,7 @@ void add_lock(Command& root, Arguments& all) {
   show.add("--predicate", all.show.predicate, "For subjects whose scope is the predicate")
       .type("P");
   add_common(show, all);
-  show.when_given([&all] { all.command = [&all](Context& c) { return lock_show(c, all.show); }; });
+  does(show, all, lock_show, all.show);
 
   auto break_app = lock.add_command(
       "break", "Take a lock from its holders",
@@ -95,8 +85,7 @@ void add_lock(Command& root, Arguments& all) {
   break_app.add("--timeout", all.break_.timeout, "How long to wait; default to the end")
       .type("TIME");
   add_common(break_app, all);
-  break_app.when_given(
-      [&all] { all.command = [&all](Context& c) { return lock_break(c, all.break_); }; });
+  does(break_app, all, lock_break, all.break_);
 
   auto stats = lock.add_command("stats", "Count locks by subject and predicate",
                                 "  baton lock stats --top 3");
@@ -104,8 +93,7 @@ void add_lock(Command& root, Arguments& all) {
       .type("N")
       .shows_default();
   add_common(stats, all);
-  stats.when_given(
-      [&all] { all.command = [&all](Context& c) { return lock_stats(c, all.stats); }; });
+  does(stats, all, lock_stats, all.stats);
 }
 
 void add_database(Command app, Arguments& all) {
@@ -131,23 +119,20 @@ void add_fence(Command& root, Arguments& all) {
       .type("P");
   add_database(check, all);
   add_common(check, all);
-  check.when_given(
-      [&all] { all.command = [&all](Context& c) { return fence_check(c, all.fence); }; });
+  does(check, all, fence_check, all.fence);
 
   auto rebase = fence.add_command(
       "rebase", "After a restore: lift the store's tokens above all that the fence has seen",
       "  baton fence rebase --database postgres://app@db/shop");
   add_database(rebase, all);
   add_common(rebase, all);
-  rebase.when_given(
-      [&all] { all.command = [&all](Context& c) { return fence_rebase(c, all.fence); }; });
+  does(rebase, all, fence_rebase, all.fence);
 
   auto install = fence.add_command("install", "Make the fence in a database; harmless to repeat",
                                    "  baton fence install --database sqlite:shop.db");
   add_database(install, all);
   add_common(install, all, false);
-  install.when_given(
-      [&all] { all.command = [&all](Context& c) { return fence_install(c, all.fence); }; });
+  does(install, all, fence_install, all.fence);
 }
 
 void add_store(Command& root, Arguments& all) {
@@ -157,19 +142,18 @@ void add_store(Command& root, Arguments& all) {
   auto migrate = store.add_command("migrate", "Make or upgrade its schema; harmless to repeat",
                                    "  baton store migrate --store postgres://app@db/locks");
   add_common(migrate, all);
-  migrate.when_given([&all] { all.command = [](Context& c) { return store_migrate(c); }; });
+  does(migrate, all, store_migrate);
   auto status = store.add_command("status", "Show what and where it is, and its schema",
                                   "  baton store status --store redis://db");
   add_common(status, all);
-  status.when_given([&all] { all.command = [](Context& c) { return store_status(c); }; });
+  does(status, all, store_status);
   auto doctor =
       store.add_command("doctor", "Say what weakens the promise here, and how to mend it",
                         "  baton store doctor --ttl 5s\n\n"
                         "Exits with 0 if all is well or there is only advice, else with 1.");
-  doctor.add("--ttl", all.doctor.ttl, "The shortest TTL in use").type("TIME").shows_default();
+  doctor.add_time("--ttl", all.doctor.ttl, "The shortest TTL in use");
   add_common(doctor, all);
-  doctor.when_given(
-      [&all] { all.command = [&all](Context& c) { return store_doctor(c, all.doctor); }; });
+  does(doctor, all, store_doctor, all.doctor);
 }
 
 void add_policy(Command& root, Arguments& all) {
@@ -180,8 +164,7 @@ void add_policy(Command& root, Arguments& all) {
                                   "  baton policy check locks.yaml");
   check.add("FILE", all.policy.file, "YAML; - is standard input").type("").required();
   add_common(check, all, false);
-  check.when_given(
-      [&all] { all.command = [&all](Context& c) { return policy_check(c, all.policy); }; });
+  does(check, all, policy_check, all.policy);
 
   auto apply =
       policy.add_command("apply", "Put a policy in force",
@@ -189,31 +172,27 @@ void add_policy(Command& root, Arguments& all) {
                          "If it changes who conflicts, nobody can acquire until the holders of "
                          "the\nchanged subjects have gone.");
   apply.add("FILE", all.policy.file, "YAML; - is standard input").type("").required();
-  apply.add("--timeout", all.policy.timeout, "How long holders may take to go")
-      .type("TIME")
-      .shows_default();
+  apply.add_time("--timeout", all.policy.timeout, "How long holders may take to go");
   apply.add("--replace", all.policy.replace,
             "Even if the policy in force cannot be read; waits for all locks to go");
   add_common(apply, all);
-  apply.when_given(
-      [&all] { all.command = [&all](Context& c) { return policy_apply(c, all.policy); }; });
+  does(apply, all, policy_apply, all.policy);
 
   auto show = policy.add_command("show", "Show the policy in force, as YAML",
                                  "  baton policy show > locks.yaml");
   add_common(show, all);
-  show.when_given([&all] { all.command = [](Context& c) { return policy_show(c); }; });
+  does(show, all, policy_show);
 }
 
 void add_rest(Command& root, Arguments& all) {
   auto version_app = root.add_command("version", "Show the version", "  baton version --json");
   add_common(version_app, all, false);
-  version_app.when_given([&all] { all.command = [](Context& c) { return version(c); }; });
+  does(version_app, all, version);
   auto completion_app = root.add_command("completion", "Print a completion script",
                                          "  source <(baton completion bash)");
   completion_app.add("SHELL", all.shell, "bash, zsh or fish").type("").required();
   add_common(completion_app, all, false);
-  completion_app.when_given(
-      [&all] { all.command = [&all](Context& c) { return completion(c, all.shell); }; });
+  does(completion_app, all, completion, all.shell);
 }
 
 void describe(Command& root, Arguments& all) {

@@ -2,7 +2,9 @@
 
 // How the words of the commands are described: options.cc and the other files options_*.cc.
 
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "cli/options.h"
 #include "command_line/command.h"
@@ -16,9 +18,20 @@ using command_line::Understood;
 inline constexpr const char* kCommonOptions = "Common options";
 
 // For commands that run for long.
+void add_grace(Command app, std::string& grace);
 void add_metrics(Command app, std::string& metrics);
 
 void add_common(Command app, Arguments& all, bool uses_store = true, bool owner = true);
+
+// Which command a command line means that names `app`.
+void does(Command app, Arguments& all, std::function<Result<int>(Context&)> command);
+
+// With those of `all` that are its own.
+template <typename Own>
+void does(Command app, Arguments& all, Result<int> (*command)(Context&, const Own&),
+          const Own& own) {
+  does(app, all, [command, &own](Context& context) { return command(context, own); });
+}
 
 void add_elect(Command& root, Arguments& all);
 void add_leader(Command& root, Arguments& all);

@@ -20,9 +20,18 @@ void add_common(Command app, Arguments& all, bool uses_store, bool owner) {
       .group(kCommonOptions);
 }
 
+void add_grace(Command app, std::string& grace) {
+  app.add_time("--grace", grace,
+               "After a loss, from SIGTERM to SIGKILL; never past the end of the lock");
+}
+
 void add_metrics(Command app, std::string& metrics) {
   app.add("--metrics", metrics, "Serve http://IP:PORT/metrics meanwhile, for Prometheus")
       .type("IP:PORT");
+}
+
+void does(Command app, Arguments& all, std::function<Result<int>(Context&)> command) {
+  app.when_given([&all, command = std::move(command)] { all.command = command; });
 }
 
 }  // namespace baton::cli

@@ -12,8 +12,7 @@ Command add_job_action(Command job, Arguments& all, const std::string& name,
   auto app = job.add_command(name, what, examples);
   app.add("NAME", all.job.name, "The job").type("").required();
   add_common(app, all);
-  app.when_given(
-      [&all, action] { all.command = [&all, action](Context& c) { return action(c, all.job); }; });
+  does(app, all, action, all.job);
   return app;
 }
 
@@ -27,7 +26,7 @@ void add_job(Command& root, Arguments& all) {
   auto list = job.add_command("list", "List the jobs: last run, next run, node, result",
                               "  baton job list\n  baton job list --json");
   add_common(list, all);
-  list.when_given([&all] { all.command = [](Context& c) { return job_list(c); }; });
+  does(list, all, job_list);
   add_job_action(job, all, "show", "Show one job", "  baton job show order-observer-poll",
                  job_show);
   add_job_action(job, all, "pause", "Start no fire of it until resume, on any node",
@@ -55,7 +54,7 @@ void add_node(Command& root, Arguments& all) {
                                "  baton node list\n  baton node list --live --json");
   list.add("--live", all.node.live, "Only those that are there");
   add_common(list, all);
-  list.when_given([&all] { all.command = [&all](Context& c) { return node_list(c, all.node); }; });
+  does(list, all, node_list, all.node);
 }
 
 }  // namespace baton::cli

@@ -16,9 +16,7 @@ Command add_leader_command(Command noun, Arguments& all, const std::string& name
 }
 
 void add_timeout(Command app, Arguments& all) {
-  app.add("--timeout", all.leader.timeout, "How long to wait until it has gone")
-      .type("TIME")
-      .shows_default();
+  app.add_time("--timeout", all.leader.timeout, "How long to wait until it has gone");
 }
 
 }  // namespace
@@ -37,17 +35,12 @@ void add_elect(Command& root, Arguments& all) {
   auto& with = all.elect;
   app.add("NAME", with.name, kElection).type("").required();
   app.add("--node", with.node, "Who we are, for people and for transfer; as --owner").type("ID");
-  app.add("--ttl", with.ttl, "How long a leader that dies keeps the others waiting")
-      .type("TIME")
-      .shows_default();
-  app.add("--grace", with.grace,
-          "After a loss, from SIGTERM to SIGKILL; never past the end of the lock")
-      .type("TIME")
-      .shows_default();
+  app.add_time("--ttl", with.ttl, "How long a leader that dies keeps the others waiting");
+  add_grace(app, with.grace);
   app.add("--restart", with.restart, "Start CMD again if it ends by itself while we lead");
   add_metrics(app, with.metrics);
   add_common(app, all);
-  app.when_given([&all] { all.command = [&all](Context& c) { return elect(c, all.elect); }; });
+  does(app, all, elect, all.elect);
 }
 
 void add_leader(Command& root, Arguments& all) {
@@ -58,8 +51,7 @@ void add_leader(Command& root, Arguments& all) {
   auto show = add_leader_command(noun, all, "show", "Show who leads, in which term, since when",
                                  "  baton leader show outbox\n\n"
                                  "Exit code: 75 if nobody leads.");
-  show.when_given(
-      [&all] { all.command = [&all](Context& c) { return leader_show(c, all.leader); }; });
+  does(show, all, leader_show, all.leader);
 
   auto resign = add_leader_command(
       noun, all, "resign", "Make the leader hand over to the longest waiting candidate",
@@ -67,8 +59,7 @@ void add_leader(Command& root, Arguments& all) {
       "The leader ends its work first. Exit code: 75 if nobody leads.");
   resign.add("--reason", all.leader.reason, "Why; the leader is told").type("TEXT");
   add_timeout(resign, all);
-  resign.when_given(
-      [&all] { all.command = [&all](Context& c) { return leader_resign(c, all.leader); }; });
+  does(resign, all, leader_resign, all.leader);
 
   auto transfer =
       add_leader_command(noun, all, "transfer", "Make the leader hand over to a node that waits",
@@ -78,8 +69,7 @@ void add_leader(Command& root, Arguments& all) {
       .type("")
       .required();
   add_timeout(transfer, all);
-  transfer.when_given(
-      [&all] { all.command = [&all](Context& c) { return leader_transfer(c, all.leader); }; });
+  does(transfer, all, leader_transfer, all.leader);
 }
 
 }  // namespace baton::cli

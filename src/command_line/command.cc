@@ -193,6 +193,10 @@ Option Command::add(const std::string& name, bool& into, const std::string& abou
   return Option(*app_->add_flag(name, into, about));
 }
 
+Option Command::add_time(const std::string& name, std::string& into, const std::string& about) {
+  return add(name, into, about).type("TIME").shows_default();
+}
+
 Command Command::add_command(const std::string& name, const std::string& about,
                              const std::string& examples) {
   Command made(*app_->add_subcommand(name, about));

@@ -49,6 +49,9 @@ class Command {
   Option add(const std::string& name, double& into, const std::string& about);
   Option add(const std::string& name, bool& into, const std::string& about);  // without a value
 
+  // A span of time, as 30s; help shows the one that is there if none is given.
+  Option add_time(const std::string& name, std::string& into, const std::string& about);
+
   Command add_command(const std::string& name, const std::string& about,
                       const std::string& examples = "");
   // Must be followed by a command.

@@ -188,20 +188,6 @@ bool any_held(const Step& step) {
   });
 }
 
-Claimant claimant_of(const Request& request) {
-  Claimant claimant;
-  claimant.grant = request.grant;
-  claimant.ttl = request.ttl;
-  claimant.at_least_for = request.at_least_for;
-  claimant.if_ordinal_below = request.if_ordinal_below;
-  claimant.change = request.change;
-  claimant.predicate = request.predicate;
-  claimant.owner = request.owner;
-  claimant.channel = request.channel;
-  claimant.metadata = request.metadata;
-  return claimant;
-}
-
 // A place in every queue of the request, all with one turn. Repeating it only refreshes.
 void queue_up(Step& step, const Claimant& claimant) {
   const StoreTime stale = step.now + StoreTime(step.request.ticket);
@@ -482,6 +468,20 @@ Reply dispatch(Step& step) {
 }
 
 }  // namespace
+
+Claimant claimant_of(const Request& request) {
+  Claimant claimant;
+  claimant.grant = request.grant;
+  claimant.ttl = request.ttl;
+  claimant.at_least_for = request.at_least_for;
+  claimant.if_ordinal_below = request.if_ordinal_below;
+  claimant.change = request.change;
+  claimant.predicate = request.predicate;
+  claimant.owner = request.owner;
+  claimant.channel = request.channel;
+  claimant.metadata = request.metadata;
+  return claimant;
+}
 
 std::int64_t schema_version(const LockTable& table) {
   const auto it = table.names.find(std::string(kSchemaKey));

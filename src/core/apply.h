@@ -11,6 +11,9 @@ namespace baton::core {
 // one table.
 Reply apply(LockTable& table, const Request& request, StoreTime now, Effects& effects);
 
+// Who asks with this request, for whichever of its names: the mode is that of each.
+Claimant claimant_of(const Request& request);
+
 // The first broken rule of a request in words, or nothing. apply() checks it first; stores that do
 // not run apply() call it before they send.
 std::optional<std::string> broken_rule(const Request& request);

@@ -7,40 +7,16 @@
 #include <functional>
 #include <future>
 
-#include "baton/locks.h"
-#include "harness.h"
-#include "manual_clock.h"
-#include "support/flaky_store.h"
-#include "support/wait.h"
+#include "replicas.h"
 
 namespace baton::test {
 namespace {
 
-using namespace std::chrono_literals;
-using Line = FlakyStore::Line;
-
-const LockName kName{.subject = "report", .resources = {"2026-11"}};
-const AcquireOptions kShort{.ttl = 3s};
 const AcquireOptions kPatient{.ttl = 3s, .wait = 600s};
 
-class Callback : public ::testing::Test {
+class Callback : public Replicas {
  protected:
-  std::shared_ptr<ManualTime> time = std::make_shared<ManualTime>();
-  ManualClock clock{time};
-  std::shared_ptr<LockStore> store = factory().fresh(time);
-
-  void TearDown() override {
-    EXPECT_TRUE(poll_until([&] { return store.use_count() == 1; }));
-  }
-
-  struct Replica {
-    std::shared_ptr<FlakyStore> line;
-    LockClient locks;
-  };
-  Replica replica(const std::string& owner) {
-    auto line = std::make_shared<FlakyStore>(store);
-    return {line, LockClient::make(line, {.owner = owner, .clock = &clock}).value()};
-  }
+  Callback() : Replicas(fresh_store) {}
 
   // What a callback was given.
   template <typename T>
@@ -53,24 +29,8 @@ class Callback : public ::testing::Test {
   };
   template <typename T>
   Result<T> value_of(Answer<T>& answer) {
-    EXPECT_TRUE(eventually([&] { return is_there(answer); }));
+    EXPECT_TRUE(arrives(answer.future));
     return answer.future.get();
-  }
-  template <typename T>
-  static bool is_there(const Answer<T>& answer) {
-    return answer.future.wait_for(0s) == std::future_status::ready;
-  }
-
-  // Lets time pass until it is so. Only liveness is tested with it, never a point in time.
-  template <typename Condition>
-  bool eventually(Condition condition) {
-    return poll_until(
-        [&] {
-          if (condition()) return true;
-          time->advance(5ms);
-          return false;
-        },
-        60s, 1ms);
   }
 };
 
@@ -112,7 +72,7 @@ TEST_F(Callback, a_taken_lock_comes_to_who_waits_when_its_holder_lets_go) {
   Answer<Lease> asked;
   b.locks.acquire_async({kName}, kPatient, asked.then());
   EXPECT_TRUE(eventually([&] { return a.locks.get(kName).value().waiting == 1; }));
-  EXPECT_FALSE(is_there(asked));
+  EXPECT_FALSE(is_there(asked.future));
   held.release_async();
   EXPECT_TRUE(value_of(asked));
 }
@@ -137,7 +97,6 @@ TEST_F(Callback, a_wait_that_is_stopped_is_cancelled_and_leaves_the_queue) {
 
 TEST_F(Callback, last_words_are_written_with_the_release) {
   auto a = replica("a");
-  if (!a.locks.capabilities().notes) GTEST_SKIP() << "this store keeps no notes";
   auto lease = a.locks.acquire(kName, kShort).value();
   Answer<void> released;
   lease.release_async(released.then(), {.ordinal = 7, .text = "done"});
@@ -169,9 +128,7 @@ TEST_F(Callback, a_lease_that_is_dropped_in_a_callback_is_released_without_holdi
   EXPECT_TRUE(poll_until([&] { return returned.load(); })) << "it waited for its release";
   a.line->set(Line::good);
   EXPECT_TRUE(poll_until([&] { return returned.load(); }));
-  const auto before = time->now();
-  EXPECT_TRUE(eventually([&] { return b.locks.try_acquire(kName, kShort).has_value(); }));
-  EXPECT_LT(time->now() - before, 500s) << "only its TTL freed it";
+  expect_free_before(500s, b.locks);
 }
 
 TEST_F(Callback, a_grant_whose_answer_was_lost_is_taken_back) {
@@ -184,9 +141,7 @@ TEST_F(Callback, a_grant_whose_answer_was_lost_is_taken_back) {
   ASSERT_FALSE(lost);
   EXPECT_TRUE(lost.error().in_doubt);
   a.line->set(Line::good);
-  const auto before = time->now();
-  EXPECT_TRUE(eventually([&] { return b.locks.try_acquire(kName, kShort).has_value(); }));
-  EXPECT_LT(time->now() - before, 500s) << "only its TTL freed it";
+  expect_free_before(500s, b.locks);
 }
 
 TEST_F(Callback, a_release_that_did_not_come_through_is_sent_again) {
@@ -198,9 +153,7 @@ TEST_F(Callback, a_release_that_did_not_come_through_is_sent_again) {
   lease.release_async(released.then());
   EXPECT_EQ(value_of(released).error().code, Code::unavailable);
   a.line->set(Line::good);
-  const auto before = time->now();
-  EXPECT_TRUE(eventually([&] { return b.locks.try_acquire(kName, kShort).has_value(); }));
-  EXPECT_LT(time->now() - before, 500s) << "only its TTL freed it";
+  expect_free_before(500s, b.locks);
 }
 
 TEST_F(Callback, a_client_that_goes_still_gives_back_what_it_had) {

@@ -1,5 +1,5 @@
 // What an election promises, on whatever store the program was built for. The rest of an elector
-// knows nothing of stores: tests/unit/elector_test.cc.
+// knows nothing of stores: tests/unit/elector_*test.cc.
 
 #include <gtest/gtest.h>
 
@@ -8,24 +8,18 @@
 #include <thread>
 
 #include "baton/elector.h"
-#include "harness.h"
-#include "manual_clock.h"
-#include "support/flaky_store.h"
-#include "support/wait.h"
+#include "replicas.h"
 
 namespace baton::test {
 namespace {
 
-using namespace std::chrono_literals;
-
-class Election : public ::testing::Test {
+class Election : public Replicas {
  protected:
-  std::shared_ptr<ManualTime> time = std::make_shared<ManualTime>();
-  ManualClock clock{time};
-  std::shared_ptr<LockStore> store = factory().fresh(time);
+  Election() : Replicas(fresh_store) {}
+
   const LockName name = election_lock("outbox").value();
 
-  struct Replica {
+  struct Candidate {
     std::shared_ptr<FlakyStore> line;
     LockClient locks;
     std::atomic<Token> term{0};
@@ -33,46 +27,39 @@ class Election : public ::testing::Test {
     Elector elector;
   };
 
-  std::unique_ptr<Replica> stand(const std::string& node) {
-    auto line = std::make_shared<FlakyStore>(store);
-    auto locks = LockClient::make(line, {.owner = node, .clock = &clock}).value();
-    std::unique_ptr<Replica> made(
-        new Replica{.line = line,
-                    .locks = locks,
-                    .elector = Elector(locks, "outbox", {.ttl = 10s, .clock = &clock})});
-    Replica& replica = *made;
-    EXPECT_TRUE(made->elector.start({.on_elected = [&replica](Leadership& leadership) {
-      replica.term = leadership.term();
-      ++replica.terms;
+  std::unique_ptr<Candidate> stand(const std::string& node) {
+    auto [line, locks] = replica(node);
+    std::unique_ptr<Candidate> made(
+        new Candidate{.line = line,
+                      .locks = locks,
+                      .elector = Elector(locks, "outbox", {.ttl = 10s, .clock = &clock})});
+    Candidate& candidate = *made;
+    EXPECT_TRUE(made->elector.start({.on_elected = [&candidate](Leadership& leadership) {
+      candidate.term = leadership.term();
+      ++candidate.terms;
     }}));
     return made;
   }
-  std::unique_ptr<Replica> leading(const std::string& node) {
+  std::unique_ptr<Candidate> leading(const std::string& node) {
     auto made = stand(node);
     EXPECT_TRUE(elected(*made));
     return made;
   }
-  std::unique_ptr<Replica> following(const std::string& node, std::size_t ahead) {
+  std::unique_ptr<Candidate> following(const std::string& node, std::size_t ahead) {
     auto made = stand(node);
     EXPECT_TRUE(eventually([&] { return waiting(made->locks) == ahead + 1; }));
     return made;
   }
   // Until it was told so: is_leader() is true already while on_elected has yet to be called.
-  bool elected(const Replica& replica, int times = 1) {
-    return eventually([&] { return replica.terms == times; });
+  bool elected(const Candidate& candidate, int times = 1) {
+    return eventually([&] { return candidate.terms == times; });
   }
   std::size_t waiting(LockClient& locks) { return locks.get(name).value().waiting; }
 
-  // Lets time pass until it is so. Only liveness is tested with it, never a point in time.
+  // Slowly, for a leader must not be taken for dead because this machine is slow.
   template <typename Condition>
   bool eventually(Condition condition) {
-    return poll_until(
-        [&] {
-          if (condition()) return true;
-          time->advance(2ms);
-          return false;
-        },
-        60s, 1ms);
+    return Replicas::eventually(condition, 2ms);
   }
 };
 
@@ -128,11 +115,11 @@ TEST_F(Election, a_transfer_reaches_the_named_node_out_of_turn) {
 TEST_F(Election, a_leader_that_is_cut_off_is_told_and_followed) {
   auto a = leading("a");
   auto b = following("b", 0);
-  a->line->set(FlakyStore::Line::refuses);
+  a->line->set(Line::refuses);
   EXPECT_TRUE(elected(*b));
   EXPECT_FALSE(a->elector.is_leader());
   EXPECT_GT(b->term, a->term);
-  a->line->set(FlakyStore::Line::good);
+  a->line->set(Line::good);
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST_F(Dashboards, every_recording_rule_returns_data_and_every_alert_can_be_eval
       }
     }
   }
-  EXPECT_GE(alerts, 19U);
+  EXPECT_GE(alerts, 20U);
 }
 
 TEST_F(Dashboards, what_went_wrong_has_raised_its_alert_and_no_rule_is_in_trouble) {

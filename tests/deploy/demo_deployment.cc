@@ -1,6 +1,8 @@
 #include "deploy/demo_deployment.h"
 
+#include <condition_variable>
 #include <fstream>
+#include <mutex>
 #include <stdexcept>
 
 #include <nlohmann/json.hpp>
@@ -34,9 +36,14 @@ DemoDeployment::DemoDeployment(const std::vector<std::string>& rule_files) {
                      start_candidate("replica-1"), start_candidate("replica-2")};
   prometheus_ = std::make_unique<PrometheusServer>(std::move(options));
   hand_overs_ = std::jthread([this](const std::stop_token& stop) {
+    // Nothing waits for the pause: it only leaves the machine to the others. Hand-overs go on until
+    // the end, so that however few of them come about in a time, some will.
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
     while (!stop.stop_requested()) {
       (void)baton({"leader", "resign", "outbox", "--timeout", "10s"});
-      std::this_thread::sleep_for(500ms);
+      never.wait_for(lock, stop, 500ms, [] { return false; });
     }
   });
 }

@@ -11,7 +11,6 @@
 //   W <boot time ns> <token>      wrote under it
 //   R <boot time ns> <token>      wanted to write; the fence refused
 
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -23,6 +22,7 @@
 
 #include "baton/fence.h"
 #include "baton/locks.h"
+#include "support/history_file.h"
 
 namespace {
 
@@ -31,21 +31,15 @@ using baton::Millis;
 
 class History {
  public:
-  explicit History(const std::string& path)
-      : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {}
-  ~History() { close(file_); }
-  History(const History&) = delete;
-  History& operator=(const History&) = delete;
+  explicit History(const std::string& path) : file_(path) {}
 
   void note(char event, baton::Instant at, baton::Token token) const {
-    const std::string line = std::string(1, event) + ' ' +
-                             std::to_string(at.time_since_epoch().count()) + ' ' +
-                             std::to_string(token) + '\n';
-    if (write(file_, line.data(), line.size()) < 0) std::perror("history");
+    file_.note(std::string(1, event) + ' ' + std::to_string(at.time_since_epoch().count()) + ' ' +
+               std::to_string(token));
   }
 
  private:
-  int file_;
+  baton::test::HistoryFile file_;
 };
 
 class Data {

@@ -2,10 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "baton/etcd_store.h"
 #include "conformance/harness.h"
+#include "integration/examine_support.h"
 #include "support/etcd_server.h"
 #include "support/wait.h"
 
@@ -13,19 +12,9 @@ namespace baton::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Codes = std::vector<std::string>;
 
 Codes codes(const std::string& url, Millis ttl = 1h) {
-  const auto findings = open_etcd_admin(url, soon()).value()->examine(ttl, soon());
-  EXPECT_TRUE(findings) << findings.error().message;
-  Codes found;
-  if (!findings) return found;
-  for (const Finding& finding : *findings) {
-    EXPECT_FALSE(finding.what.empty() || finding.cost.empty() || finding.mend.empty());
-    found.push_back(finding.code);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
+  return codes_found(*open_etcd_admin(url, soon()).value(), ttl);
 }
 
 TEST(EtcdExamine, a_sound_cluster_has_nothing_until_a_member_is_down) {

@@ -13,6 +13,7 @@
 #include "json/json.h"
 #include "kubernetes_support.h"
 #include "store/kubernetes/lease_api.h"
+#include "support/loopback.h"
 #include "support/postgres_server.h"
 
 namespace baton::test {
@@ -26,15 +27,9 @@ using store::kubernetes::WatchEvent;
 class ScriptedServer {
  public:
   explicit ScriptedServer(std::vector<std::string> answers) : answers_(std::move(answers)) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(listener_, 8), 0);
-    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
+    const Listener listener = listen_on_loopback();
+    listener_ = listener.socket;
+    port_ = listener.port;
     thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
   }
   ~ScriptedServer() {

@@ -1,28 +1,17 @@
 // What the doctor finds wrong with Redis servers that are wrong.
 
-#include <algorithm>
-
 #include "baton/store_admin.h"
+#include "integration/examine_support.h"
 #include "integration/redis_support.h"
 #include "support/wait.h"
 
 namespace baton::test {
 namespace {
 
-std::vector<std::string> codes(const std::string& url) {
-  const auto findings = open_redis_admin(url, soon()).value()->examine(1h, soon());
-  EXPECT_TRUE(findings) << findings.error().message;
-  std::vector<std::string> found;
-  if (!findings) return found;
-  for (const Finding& finding : *findings) {
-    EXPECT_FALSE(finding.what.empty() || finding.cost.empty() || finding.mend.empty());
-    found.push_back(finding.code);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
+Codes codes(const std::string& url) {
+  return codes_found(*open_redis_admin(url, soon()).value(), 1h);
 }
 
-using Codes = std::vector<std::string>;
 const std::map<std::string, std::string> kSound = {{"appendonly", "yes"},
                                                    {"appendfsync", "always"}};
 

@@ -52,12 +52,10 @@ TEST_F(SqliteExamine, a_good_file_has_no_findings) {
 }
 
 TEST_F(SqliteExamine, a_file_in_memory_is_found) {
-  path = "/dev/shm/baton-examine-" + std::to_string(getpid()) + ".db";
+  const TempDir memory = TempDir::in_memory("examine");
+  path = memory / "locks.db";
   make();
   const auto findings = store::sqlite::examine(path, {.ttl = 1h}, BootClock::now() + 30s).value();
-  std::filesystem::remove(path);
-  std::filesystem::remove(path + "-wal");
-  std::filesystem::remove(path + "-shm");
   expect(findings, "memory-filesystem", Severity::warning);
 }
 

@@ -1,7 +1,6 @@
 #include "support/etcd_server.h"
 
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -16,19 +15,6 @@
 
 namespace baton::test {
 namespace {
-
-namespace fs = std::filesystem;
-
-const char* const kMemory = "/dev/shm";
-
-bool is_writable(const fs::path& path) { return ::access(path.c_str(), W_OK) == 0; }
-
-fs::path data_directory(const TempDir& dir, bool on_disk) {
-  if (on_disk || !is_writable(kMemory)) return dir / "data";
-  std::string name = fs::path(kMemory) / "baton-etcd.XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) return dir / "data";
-  return name;
-}
 
 std::string ask_port(int port, const std::string& request) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -60,8 +46,9 @@ std::string number_after(const std::string& text, const std::string& name) {
 }  // namespace
 
 EtcdServer::EtcdServer(EtcdOptions options)
-    : options_(std::move(options)), dir_(std::make_unique<TempDir>("etcd")) {
-  data_ = data_directory(*dir_, options_.on_disk);
+    : options_(std::move(options)),
+      dir_(options_.on_disk ? TempDir("etcd") : TempDir::in_memory("etcd")),
+      data_(dir_ / "data") {
   for (int attempt = 0;; ++attempt) {
     members_.clear();
     members_.resize(options_.members);
@@ -83,7 +70,7 @@ EtcdServer::EtcdServer(EtcdOptions options)
     if (all) return;
     if (attempt == 2) throw std::runtime_error("etcd does not start: " + log());
     members_.clear();
-    fs::remove_all(data_);  // another test took a port: all begins again
+    std::filesystem::remove_all(data_);  // another test took a port: all begins again
   }
 }
 
@@ -92,8 +79,6 @@ EtcdServer::~EtcdServer() {
     member.guard.reset();
     member.process.reset();
   }
-  std::error_code ignored;
-  fs::remove_all(data_, ignored);
 }
 
 void EtcdServer::launch(std::size_t number) {
@@ -107,8 +92,8 @@ void EtcdServer::launch(std::size_t number) {
     cluster += (i == 0 ? "" : ",") + name(i) + "=" + peer(i);
   }
   const std::string client = options_.scheme + "://127.0.0.1:" + std::to_string(member.client_port);
-  const fs::path log = *dir_ / ("log-" + std::to_string(number));
-  const fs::path data = data_ / name(number);
+  const std::filesystem::path log = dir_ / ("log-" + std::to_string(number));
+  const std::filesystem::path data = data_ / name(number);
   std::vector<std::string> argv{"/bin/sh",
                                 "-c",
                                 R"(exec "$@" >>"$0" 2>&1)",
@@ -129,7 +114,7 @@ void EtcdServer::launch(std::size_t number) {
                                 "--initial-cluster",
                                 cluster,
                                 "--initial-cluster-token",
-                                dir_->path().filename(),
+                                dir_.path().filename(),
                                 "--listen-metrics-urls",
                                 "http://127.0.0.1:" + std::to_string(member.health_port),
                                 "--heartbeat-interval",
@@ -142,7 +127,7 @@ void EtcdServer::launch(std::size_t number) {
                                 "warn"};
   argv.insert(argv.end(), options_.arguments.begin(), options_.arguments.end());
   member.process =
-      std::make_unique<Process>(ProcessOptions{.argv = std::move(argv), .cwd = dir_->path()});
+      std::make_unique<Process>(ProcessOptions{.argv = std::move(argv), .cwd = dir_.path()});
   // Reads until the test process is gone, however it went, and takes the server along.
   member.guard = std::make_unique<Process>(ProcessOptions{
       .argv = {"/bin/sh", "-c", R"(read -r _ || true; kill -KILL "$1" && rm -rf "$2")", "guard",
@@ -219,7 +204,7 @@ std::string EtcdServer::endpoint(std::size_t member) const {
 }
 
 std::string EtcdServer::log(std::size_t member) const {
-  std::ifstream file(*dir_ / ("log-" + std::to_string(member)), std::ios::binary);
+  std::ifstream file(dir_ / ("log-" + std::to_string(member)), std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 

@@ -18,7 +18,7 @@ struct EtcdOptions {
   bool on_disk = false;                // flushes cost what they cost
 };
 
-// An etcd cluster of this test's own on 127.0.0.1. Its data is in memory unless asked otherwise,
+// An etcd cluster of this test's own on 127.0.0.1. Its files are in memory unless asked otherwise,
 // since a disk flush costs more than all the rest. It ends with this object, and also if the test
 // process dies. Not thread-safe. Every failure is an exception.
 class EtcdServer {
@@ -59,7 +59,7 @@ class EtcdServer {
   [[nodiscard]] bool ready(std::size_t member) const;
 
   EtcdOptions options_;
-  std::unique_ptr<TempDir> dir_;
+  TempDir dir_;
   std::filesystem::path data_;
   std::vector<Member> members_;
 };

@@ -8,7 +8,6 @@
 // Prints "ready", runs until its standard input ends, and then prints what it cost. HISTORY gets a
 // line an event, each in one write(2), so that a SIGKILL loses none: see job_history.h.
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -24,6 +23,7 @@
 #include "baton/locks.h"
 #include "baton/observe.h"
 #include "baton/scheduler.h"
+#include "support/history_file.h"
 
 namespace {
 
@@ -42,25 +42,19 @@ Millis time(const Settings& settings, const std::string& key, int otherwise) {
 
 class History {
  public:
-  explicit History(const std::string& path)
-      : file_(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)) {}
-  ~History() { close(file_); }
-  History(const History&) = delete;
-  History& operator=(const History&) = delete;
+  explicit History(const std::string& path) : file_(path) {}
 
   void note(char event, const baton::Run& run) const {
     const auto late = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::system_clock::now() - run.due());
-    const std::string line = std::string(1, event) + ' ' +
-                             std::to_string(baton::BootClock::now().time_since_epoch().count()) +
-                             ' ' + run.job() + ' ' + std::to_string(run.number()) + ' ' +
-                             std::to_string(run.token()) + ' ' + std::to_string(run.attempt()) +
-                             ' ' + std::to_string(late.count()) + '\n';
-    if (write(file_, line.data(), line.size()) < 0) std::perror("history");
+    file_.note(std::string(1, event) + ' ' +
+               std::to_string(baton::BootClock::now().time_since_epoch().count()) + ' ' +
+               run.job() + ' ' + std::to_string(run.number()) + ' ' + std::to_string(run.token()) +
+               ' ' + std::to_string(run.attempt()) + ' ' + std::to_string(late.count()));
   }
 
  private:
-  int file_;
+  baton::test::HistoryFile file_;
 };
 
 // Counts what the observer of a store does not see.

@@ -10,17 +10,14 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "baton/elector.h"
-#include "conformance/manual_clock.h"
+#include "conformance/replicas.h"
 #include "store/memory/memory_store.h"
-#include "support/flaky_store.h"
-#include "support/wait.h"
 
 namespace baton::test {
-
-using namespace std::chrono_literals;
 
 // Has no queue: whoever would wait is told that it cannot be done.
 class NoQueue final : public LockStore {
@@ -61,16 +58,24 @@ inline void wait_for(const std::stop_token& stop) {
   signal.wait(lock, stop, [] { return false; });
 }
 
-class Election : public ::testing::Test {
- protected:
-  std::shared_ptr<ManualTime> time = std::make_shared<ManualTime>();
-  ManualClock clock{time};
-  std::shared_ptr<LockStore> store = store::make_memory_store_at([t = time] { return t->now(); });
+inline ElectorOptions on(Clock& clock, ElectorOptions options) {
+  options.clock = &clock;
+  return options;
+}
 
-  // A replica whose work counts itself and ends when it is told to.
-  struct Replica {
+class Election : public Replicas {
+ protected:
+  Election() : Replicas(memory_store) {}
+
+  static std::shared_ptr<LockStore> memory_store(std::shared_ptr<ManualTime> time) {
+    return store::make_memory_store_at([time = std::move(time)] { return time->now(); });
+  }
+
+  // A replica that stands, whose work counts itself and ends when it is told to.
+  struct Candidate {
     std::shared_ptr<FlakyStore> line;
     LockClient locks;
+    ManualClock clock;  // of its elector alone
     Elector elector;
     std::mutex mutex;
     std::vector<Token> terms;
@@ -79,12 +84,13 @@ class Election : public ::testing::Test {
     std::atomic<int> working{0};
     std::jthread thread;
 
-    Replica(std::shared_ptr<FlakyStore> through, LockClient client, const std::string& election,
-            ElectorOptions options)
-        : line(std::move(through)),
-          locks(std::move(client)),
-          elector(locks, election, std::move(options)) {}
-    ~Replica() { leave(); }
+    Candidate(Replica through, std::shared_ptr<ManualTime> time, const std::string& election,
+              ElectorOptions options)
+        : line(std::move(through.line)),
+          locks(std::move(through.locks)),
+          clock(std::move(time)),
+          elector(locks, election, on(clock, std::move(options))) {}
+    ~Candidate() { leave(); }
 
     // With other work than its own.
     void run(Elector::Work work) {
@@ -123,6 +129,11 @@ class Election : public ::testing::Test {
       const std::lock_guard lock(mutex);
       return terms.empty() ? 0 : terms.back();
     }
+    // Whether its elector looks at the time of now, and waits on.
+    bool waits_on() {
+      const auto before = clock.waits();
+      return poll_until([&] { return clock.waits() >= before + 2; });
+    }
     bool told_to_stop() {
       const std::lock_guard lock(mutex);
       return last_stop.stop_requested();
@@ -133,28 +144,35 @@ class Election : public ::testing::Test {
     }
   };
 
-  std::unique_ptr<Replica> replica(const std::string& node, ElectorOptions options = {},
-                                   const std::string& election = "outbox") {
-    auto line = std::make_shared<FlakyStore>(store);
-    auto locks = LockClient::make(line, {.owner = node, .clock = &clock}).value();
-    options.clock = &clock;
-    return std::make_unique<Replica>(line, std::move(locks), election, std::move(options));
+  std::unique_ptr<Candidate> candidate(const std::string& node, ElectorOptions options = {},
+                                       const std::string& election = "outbox") {
+    return std::make_unique<Candidate>(replica(node), time, election, std::move(options));
   }
 
   // Stands and returns when it leads, or waits in the queue behind `ahead` others.
-  std::unique_ptr<Replica> leading(const std::string& node, ElectorOptions options = {}) {
-    auto made = replica(node, std::move(options));
+  std::unique_ptr<Candidate> leading(const std::string& node, ElectorOptions options = {}) {
+    auto made = candidate(node, std::move(options));
     made->stand();
     EXPECT_TRUE(poll_until([&] { return made->elector.is_leader(); }));
     EXPECT_TRUE(poll_until([&] { return made->working == 1; }));
     return made;
   }
-  std::unique_ptr<Replica> following(const std::string& node, std::size_t ahead,
-                                     ElectorOptions options = {}) {
-    auto made = replica(node, std::move(options));
+  std::unique_ptr<Candidate> following(const std::string& node, std::size_t ahead,
+                                       ElectorOptions options = {}) {
+    auto made = candidate(node, std::move(options));
     made->stand();
     EXPECT_TRUE(poll_until([&] { return waiting() == ahead + 1; }));
     return made;
+  }
+
+  // Two on a store without one: the first leads, the second tries again and again.
+  std::pair<std::unique_ptr<Candidate>, std::unique_ptr<Candidate>> without_a_queue(
+      const ElectorOptions& options) {
+    store = std::make_shared<NoQueue>(store);
+    auto first = leading("a", options);
+    auto second = candidate("b", options);
+    second->stand();
+    return {std::move(first), std::move(second)};
   }
 
   LockInfo lock() {
@@ -164,18 +182,6 @@ class Election : public ::testing::Test {
     return store->apply({&get, 1}, BootClock::now() + 30s).value().front().info.value();
   }
   std::size_t waiting() { return lock().waiting; }
-
-  // Lets time pass until it is so. Only liveness is tested with it, never a point in time.
-  template <typename Condition>
-  bool eventually(Condition condition, Millis step = 5ms) {
-    return poll_until(
-        [&] {
-          if (condition()) return true;
-          time->advance(step);
-          return false;
-        },
-        60s, 1ms);
-  }
 };
 
 }  // namespace baton::test

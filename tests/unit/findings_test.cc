@@ -39,7 +39,7 @@ Codes codes_in_sources() {
     if (text.find("Finding") == std::string::npos) continue;
     collect(text, R"re(\badd\(\s*"([a-z-]+)",[^"]*Severity::)re", "", codes);
     collect(text, R"re(\.code = "([a-z-]+)")re", "", codes);
-    if (text.find(R"(.code = std::string("rbac-") + right.verb)") != std::string::npos) {
+    if (text.find(R"(std::string("rbac-") + right.verb)") != std::string::npos) {
       collect(text, R"re(\{"([a-z]+)", Severity::)re", "rbac-", codes);
     }
   }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "net/base64.h"
+#include "support/loopback.h"
 
 namespace baton::net {
 namespace {
@@ -26,15 +27,9 @@ class Server {
  public:
   using Talk = std::function<void(int socket, int connection)>;
   explicit Server(Talk talk) : talk_(std::move(talk)) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(listener_, 8), 0);
-    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-    url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+    const test::Listener listener = test::listen_on_loopback();
+    listener_ = listener.socket;
+    url = "http://127.0.0.1:" + std::to_string(listener.port);
     thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
   }
   ~Server() {

@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "conformance/harness.h"
+#include "conformance/manual_clock.h"
 #include "store/memory/memory_store.h"
 #include "support/flaky_store.h"
 #include "support/wait.h"
@@ -15,19 +15,6 @@ namespace baton::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-class ManualClock final : public Clock {
- public:
-  explicit ManualClock(std::shared_ptr<ManualTime> time) : time_(std::move(time)) {}
-  [[nodiscard]] Instant now() const override { return Instant(time_->now()); }
-  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& signal,
-            Instant until) override {
-    if (now() < until) signal.wait_for(lock, 1ms);
-  }
-
- private:
-  std::shared_ptr<ManualTime> time_;
-};
 
 class NodeTest : public ::testing::Test {
  protected:

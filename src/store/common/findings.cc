@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 namespace baton::store {
 namespace {
@@ -14,6 +15,20 @@ std::string span(std::chrono::nanoseconds time) {
 }
 
 }  // namespace
+
+void Findings::add(std::string code, Severity severity, std::string what, std::string cost,
+                   std::string mend) {
+  all_.push_back({std::move(code), severity, std::move(what), std::move(cost), std::move(mend)});
+}
+
+void Findings::add(std::optional<Finding> finding) {
+  if (finding) all_.push_back(std::move(*finding));
+}
+
+std::vector<Finding> Findings::worst_first() {
+  store::worst_first(all_);
+  return std::exchange(all_, {});
+}
 
 void worst_first(std::vector<Finding>& findings) {
   std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {

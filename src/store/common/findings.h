@@ -12,6 +12,18 @@
 
 namespace baton::store {
 
+// What one examination has found so far.
+class Findings {
+ public:
+  void add(std::string code, Severity severity, std::string what, std::string cost,
+           std::string mend);
+  void add(std::optional<Finding> finding);          // if there is one
+  [[nodiscard]] std::vector<Finding> worst_first();  // leaves none behind
+
+ private:
+  std::vector<Finding> all_;
+};
+
 void worst_first(std::vector<Finding>& findings);
 
 // A schema that is missing, old or newer than this binary; nothing if it fits.

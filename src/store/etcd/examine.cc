@@ -10,7 +10,7 @@ namespace {
 
 constexpr Millis kPatience{2000};  // with one member
 
-class Examiner {
+class Examiner : private Findings {
  public:
   Examiner(const Settings& settings, Millis ttl, Deadline deadline)
       : settings_(settings), ttl_(ttl), deadline_(deadline), gateway_(settings) {}
@@ -22,17 +22,10 @@ class Examiner {
     alarms(*health);
     line();
     if (!health->full) speed();
-    worst_first(findings_);
-    return std::move(findings_);
+    return worst_first();
   }
 
  private:
-  void add(std::string code, Severity severity, std::string what, std::string cost,
-           std::string mend) {
-    findings_.push_back(
-        {std::move(code), severity, std::move(what), std::move(cost), std::move(mend)});
-  }
-
   void members(const Gateway::Health& health) {
     if (health.members < 3) {
       add("no-majority-to-lose", Severity::warning,
@@ -102,8 +95,8 @@ class Examiner {
       add("not-writable", Severity::danger, "nothing can be written below " + settings_.prefix,
           "no lock can be taken",
           "grant the user readwrite on the prefix " + settings_.prefix + "/");
-    } else if (auto slow = slow_finding(*slowest / 2, ttl_, settings_.location)) {
-      findings_.push_back(std::move(*slow));
+    } else {
+      add(slow_finding(*slowest / 2, ttl_, settings_.location));
     }
   }
 
@@ -111,7 +104,6 @@ class Examiner {
   const Millis ttl_;
   const Deadline deadline_;
   Gateway gateway_;
-  std::vector<Finding> findings_;
 };
 
 }  // namespace

@@ -22,19 +22,17 @@ constexpr Right kRights[] = {
 };
 
 Result<bool> examine_rights(LeaseApi& api, const Cluster& cluster, Deadline deadline,
-                            std::vector<Finding>& findings) {
+                            Findings& findings) {
   bool may_write = true;
   for (const Right& right : kRights) {
     const auto allowed = api.may(right.verb, deadline);
     if (!allowed) return allowed.error();
     if (*allowed) continue;
     may_write = may_write && right.severity != Severity::danger;
-    findings.push_back({.code = std::string("rbac-") + right.verb,
-                        .severity = right.severity,
-                        .what = "this user may not '" + std::string(right.verb) +
-                                "' leases.coordination.k8s.io in namespace '" + cluster.space + "'",
-                        .cost = right.cost,
-                        .mend = "give it the rights of deploy/kubernetes/rbac.yaml"});
+    findings.add(std::string("rbac-") + right.verb, right.severity,
+                 "this user may not '" + std::string(right.verb) +
+                     "' leases.coordination.k8s.io in namespace '" + cluster.space + "'",
+                 right.cost, "give it the rights of deploy/kubernetes/rbac.yaml");
   }
   return may_write;
 }
@@ -52,34 +50,27 @@ bool write_once(LeaseApi& api, Deadline deadline) {
 
 Result<std::vector<Finding>> examine(LeaseApi& api, const Cluster& cluster, Millis ttl,
                                      Deadline deadline) {
-  std::vector<Finding> findings;
+  Findings findings;
   const auto may_write = examine_rights(api, cluster, deadline, findings);
   if (!may_write) return may_write.error();
   if (!cluster.tls.verify || cluster.address.starts_with("http://")) {
-    findings.push_back(
-        {.code = "tls-unverified",
-         .severity = Severity::danger,
-         .what = "nobody checks that " + cluster.address + " is the API server",
-         .cost = "whoever answers there gets the token, and can say of any lock that it is free",
-         .mend = "give the cluster's CA in the kubeconfig instead of insecure-skip-tls-verify"});
+    findings.add("tls-unverified", Severity::danger,
+                 "nobody checks that " + cluster.address + " is the API server",
+                 "whoever answers there gets the token, and can say of any lock that it is free",
+                 "give the cluster's CA in the kubeconfig instead of insecure-skip-tls-verify");
   }
   if (*may_write) {
     const auto slowest = slowest_of(3, [&] { return write_once(api, deadline); });
     if (slowest) {
-      if (auto slow = slow_finding(*slowest / 2, ttl, cluster.address)) {
-        findings.push_back(std::move(*slow));
-      }
+      findings.add(slow_finding(*slowest / 2, ttl, cluster.address));
     } else {
-      findings.push_back(
-          {.code = "not-writable",
-           .severity = Severity::danger,
-           .what = "a Lease could not be made in namespace '" + cluster.space + "'",
-           .cost = "no lock can be taken",
-           .mend = "does the namespace exist? Is there a quota, or an admission webhook?"});
+      findings.add("not-writable", Severity::danger,
+                   "a Lease could not be made in namespace '" + cluster.space + "'",
+                   "no lock can be taken",
+                   "does the namespace exist? Is there a quota, or an admission webhook?");
     }
   }
-  worst_first(findings);
-  return findings;
+  return findings.worst_first();
 }
 
 }  // namespace baton::store::kubernetes

@@ -65,6 +65,12 @@ int to_int(std::string_view text) {
   return number;
 }
 
+void add(Params& params, const LockOf& lock) {
+  params.add(lock.lock_key);
+  params.add(std::string_view(lock.key));
+  params.add(lock.grant);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(const AdvisorySettings& settings,
@@ -89,9 +95,7 @@ Result<Term> Session::take(const LockOf& lock, const core::Claimant& claimant,
                            std::optional<std::int64_t> version, bool handed, Millis idle, At at,
                            Deadline deadline) {
   Params params;
-  params.add(lock.lock_key);
-  params.add(std::string_view(lock.key));
-  params.add(lock.grant);
+  add(params, lock);
   params.add(number_of(lock.mode));
   params.add(version);
   params.add(std::int64_t{claimant.ttl.count()});
@@ -120,9 +124,7 @@ Result<Term> Session::take(const LockOf& lock, const core::Claimant& claimant,
 Result<Term> Session::claim(const LockOf& lock, const core::Claimant& claimant,
                             std::optional<std::int64_t> version, At at, Deadline deadline) {
   Params params;
-  params.add(lock.lock_key);
-  params.add(std::string_view(lock.key));
-  params.add(lock.grant);
+  add(params, lock);
   params.add(version);
   params.add(claimant.if_ordinal_below);
   params.add(claimant.change.ordinal);
@@ -138,16 +140,19 @@ Result<Term> Session::claim(const LockOf& lock, const core::Claimant& claimant,
   return term;
 }
 
+// A beat whose answer nobody waited for would be taken for the answer to the next statement.
+Result<void> Session::hear_late_answer(Deadline deadline) {
+  if (!unanswered_) return {};
+  auto late = connection_->collect(deadline);
+  if (!late && (!usable() || late.error().in_doubt)) return late.error();
+  unanswered_ = false;
+  return {};
+}
+
 Result<void> Session::send_beat(const LockOf& lock, const NoteChange& change, Deadline deadline) {
-  if (unanswered_) {
-    auto late = connection_->collect(deadline);
-    if (!late && (!usable() || late.error().in_doubt)) return late.error();
-    unanswered_ = false;
-  }
+  if (auto heard = hear_late_answer(deadline); !heard) return heard;
   Params params;
-  params.add(lock.lock_key);
-  params.add(std::string_view(lock.key));
-  params.add(lock.grant);
+  add(params, lock);
   if (!change.empty()) {
     params.add(change.ordinal);
     change.text ? params.add(std::string_view(*change.text)) : params.null();
@@ -180,15 +185,9 @@ Result<Term> Session::collect_beat(Deadline deadline) {
 
 Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool park,
                              Deadline deadline) {
-  if (unanswered_) {
-    auto late = connection_->collect(deadline);
-    if (!late && (!usable() || late.error().in_doubt)) return late.error();
-    unanswered_ = false;
-  }
+  if (auto heard = hear_late_answer(deadline); !heard) return heard;
   Params params;
-  params.add(lock.lock_key);
-  params.add(std::string_view(lock.key));
-  params.add(lock.grant);
+  add(params, lock);
   params.add(change.ordinal);
   change.text ? params.add(std::string_view(*change.text)) : params.null();
   params.add(park);
@@ -218,9 +217,7 @@ Result<void> Session::warm_up(Deadline deadline) {
 Result<void> Session::wait_for(const LockOf& lock, const core::Claimant& claimant, Millis handoff,
                                Deadline deadline) {
   Params params;
-  params.add(lock.lock_key);
-  params.add(std::string_view(lock.key));
-  params.add(lock.grant);
+  add(params, lock);
   params.add(number_of(lock.mode));
   params.add(std::string_view(claimant.predicate));
   params.add(std::string_view(claimant.owner));

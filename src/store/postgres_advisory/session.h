@@ -90,6 +90,7 @@ class Session {
       : settings_(settings), connection_(std::move(connection)) {}
 
   Result<void> warm_up(Deadline deadline);
+  Result<void> hear_late_answer(Deadline deadline);
   Wait judge_wait(const Result<postgres::Rows>& result);
   [[nodiscard]] Millis timer(Millis span) const { return settings_.timers ? span : Millis{0}; }
 

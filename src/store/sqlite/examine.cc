@@ -22,7 +22,7 @@ constexpr std::uint64_t kTmpfs = 0x01021994;
 constexpr std::uint64_t kRamfs = 0x858458F6;
 constexpr std::uint64_t kOverlay = 0x794C7630;
 
-class Examiner {
+class Examiner : private Findings {
  public:
   Examiner(std::string path, const Checkup& checkup, Deadline deadline)
       : path_(std::move(path)), checkup_(checkup), deadline_(deadline) {}
@@ -40,17 +40,10 @@ class Examiner {
         if (auto looked = content(); !looked) return looked.error();
       }
     }
-    worst_first(findings_);
-    return std::move(findings_);
+    return worst_first();
   }
 
  private:
-  void add(std::string code, Severity severity, std::string what, std::string cost,
-           std::string mend) {
-    findings_.push_back(
-        {std::move(code), severity, std::move(what), std::move(cost), std::move(mend)});
-  }
-
   // The nearest directory above the file that is there.
   [[nodiscard]] std::string where() const {
     std::filesystem::path at = path_;
@@ -108,7 +101,7 @@ class Examiner {
     if (!version) return version.error();
     if (*version == 0) return {};  // whoever opens it first makes one
     if (auto finding = schema_finding(*version, kSchemaVersion, "sqlite:" + path_)) {
-      findings_.push_back(std::move(*finding));
+      add(std::move(finding));
       return {};
     }
     if (const auto mode = (*database)->ask("PRAGMA journal_mode"); mode && *mode != "wal") {
@@ -135,8 +128,8 @@ class Examiner {
           "nothing can be granted or renewed meanwhile, and leases are lost",
           "find who holds it, as with fuser " + path_ +
               ": transactions on this file must be short");
-    } else if (auto finding = slow_finding(*slowest, checkup_.ttl, path_)) {
-      findings_.push_back(std::move(*finding));
+    } else {
+      add(slow_finding(*slowest, checkup_.ttl, path_));
     }
     return {};
   }
@@ -144,7 +137,6 @@ class Examiner {
   const std::string path_;
   const Checkup& checkup_;
   const Deadline deadline_;
-  std::vector<Finding> findings_;
 };
 
 }  // namespace

@@ -1,0 +1,199 @@
+// From asking for a lock to having it: at once, or by a place in the queue and a claim.
+
+#include <algorithm>
+
+#include "core/apply.h"
+#include "core/settle.h"
+#include "store/postgres_advisory/answers.h"
+#include "store/postgres_advisory/verbs.h"
+
+namespace baton::store::postgres_advisory {
+namespace {
+
+bool is_superseded(const Note& note, std::optional<std::int64_t> if_below) {
+  return if_below && note.ordinal >= *if_below;
+}
+
+core::Claimant claimant_of(const Request& request) {
+  core::Claimant claimant = core::claimant_of(request);
+  claimant.mode = request.asks[0].mode;
+  return claimant;
+}
+
+LockOf lock_of(const Request& request, std::int64_t lock_key) {
+  return {lock_key, request.asks[0].key, request.grant, request.asks[0].mode};
+}
+
+Millis millis_up(StoreTime time) { return std::chrono::ceil<Millis>(std::max(time, StoreTime{0})); }
+
+// A grant that was released and is only kept for its at_least_for.
+bool is_parked(const Seen& seen, GrantId grant) {
+  return std::any_of(seen.holders.begin(), seen.holders.end(), [&](const auto& other) {
+    return other.holder.grant == grant && other.holder.state == HolderState::parked;
+  });
+}
+
+}  // namespace
+
+Reply Verbs::obstacle(const Request& request, const Seen& seen) const {
+  const std::string& key = request.asks[0].key;
+  const StoreTime now = grants_.now();
+  core::NameState state = grants_.book().picture(key, seen);
+  const Entry* own = grants_.book().find(key, request.grant);
+  const auto blockers = core::blockers_of(state, request.grant, request.asks[0].mode,
+                                          own != nullptr ? own->turn : core::kLastTurn);
+  core::NameState in_the_way;
+  StoreTime ends = StoreTime::max();
+  for (const core::Holder* holder : blockers.holders) {
+    ends = std::min(ends, holder->expires);
+    if (in_the_way.holders.size() < kMaxHoldersShown) in_the_way.holders.push_back(*holder);
+  }
+  // Holders count first: while one is in the way, a waiter that goes changes nothing.
+  if (blockers.holders.empty()) {
+    for (const core::Waiter* waiter : blockers.waiters) ends = std::min(ends, waiter->stale);
+  }
+  Reply reply = outcome(blockers.none() ? Outcome::granted : Outcome::busy);
+  reply.holders = core::describe(key, in_the_way, now, 0).holders;
+  if (!blockers.none()) reply.retry_after = millis_up(ends - now);
+  return reply;
+}
+
+Result<Reply> Verbs::acquire(const Request& request) {
+  const std::string& key = request.asks[0].key;
+  auto refusal = denied(request);
+  if (!refusal) return refusal.error();
+  if (*refusal) return **refusal;
+  settle(key);
+  for (const auto& tombstone : grants_.book().at(key).tombstones) {
+    if (tombstone.grant == request.grant) return lost("cancelled before it arrived");
+  }
+  Entry* entry = grants_.book().find(key, request.grant);
+  if (entry != nullptr && entry->holds) return take_again(*entry, request);
+  auto now = seen(key);
+  if (!now) return now.error();
+  if (is_parked(**now, request.grant)) return lost("the grant has ended");
+  if (is_superseded((*now)->note, request.if_ordinal_below)) return superseded(entry);
+  Reply blocked = obstacle(request, **now);
+  if (blocked.outcome == Outcome::busy || entry != nullptr) {
+    return wait(request, **now, std::move(blocked));
+  }
+  auto with = session();
+  if (!with) return with.error();
+  return take_free(request, std::move(*with));
+}
+
+Result<Reply> Verbs::take_free(const Request& request, std::unique_ptr<Session> session) {
+  const std::string& key = request.asks[0].key;
+  const auto lock_key = seen_.at(key).lock_key;
+  changed(key);
+  const auto term = grants_.take(lock_of(request, lock_key), claimant_of(request),
+                                 version_of(request), std::move(session), deadline_);
+  if (!term) return term.error();
+  switch (term->took) {
+    case Took::taken: return granted(*grants_.book().find(key, request.grant), term->note);
+    case Took::superseded: return outcome(Outcome::superseded);
+    case Took::denied: return outcome(Outcome::denied, "the store has another schema version");
+    default: break;
+  }
+  // Somebody was faster, or is not over yet.
+  const auto now = seen(key);
+  if (!now) return now.error();
+  Reply blocked = obstacle(request, **now);
+  if (blocked.outcome != Outcome::busy) {
+    blocked.outcome = Outcome::busy;
+    blocked.retry_after = Millis(1);
+  }
+  return wait(request, **now, std::move(blocked));
+}
+
+// Queues up, or keeps its place, or answers busy.
+Result<Reply> Verbs::wait(const Request& request, const Seen& seen, Reply blocked) {
+  blocked.outcome = Outcome::busy;
+  if (request.ticket <= Millis{0}) return blocked;
+  const std::string& key = request.asks[0].key;
+  if (Entry* entry = grants_.book().find(key, request.grant)) {
+    entry->stale = grants_.now() + StoreTime(request.ticket);
+  } else {
+    if (grants_.book().waiting() >= settings_.max_waiters) return blocked;
+    auto with = session();
+    if (!with) return with.error();
+    const auto lock_key = seen.lock_key;
+    if (auto queued =
+            grants_.queue_up(lock_of(request, lock_key), claimant_of(request), request.ticket,
+                             request.handoff, std::move(*with), deadline_);
+        !queued) {
+      return queued.error();
+    }
+    changed(key);
+  }
+  blocked.outcome = Outcome::queued;
+  return blocked;
+}
+
+Result<Reply> Verbs::superseded(Entry* entry) {
+  if (entry != nullptr) {
+    const std::string key = entry->lock.key;
+    if (auto ended = grants_.end(*entry, {}, false, deadline_); !ended) return ended.error();
+    changed(key);
+    settle(key);
+  }
+  return outcome(Outcome::superseded);
+}
+
+Result<Reply> Verbs::claim(const Request& request) {
+  const std::string& key = request.asks[0].key;
+  if (!is_handed(request)) {
+    auto refusal = denied(request);
+    if (!refusal) return refusal.error();
+    if (*refusal) return **refusal;
+  }
+  settle(key);
+  Entry* entry = grants_.book().find(key, request.grant);
+  if (entry != nullptr && entry->holds) return take_again(*entry, request);
+  const auto now = seen(key);
+  if (!now) return now.error();
+  if (is_parked(**now, request.grant)) return lost("the grant has ended");
+  if (entry == nullptr) return lost("no longer in the queue");
+  if (is_superseded((*now)->note, entry->holder.if_ordinal_below)) return superseded(entry);
+  if (request.ticket > Millis{0}) entry->stale = grants_.now() + StoreTime(request.ticket);
+  Reply blocked = obstacle(request, **now);
+  blocked.outcome = Outcome::queued;
+  return blocked;
+}
+
+// The grant is there: a waiter comes for it, or a request is repeated. Either way its time starts
+// again, so that `granted` always means a full ttl from when this request was sent.
+Result<Reply> Verbs::take_again(Entry& entry, const Request& request) {
+  if (entry.holder.revoked) return lost("revoked: " + entry.holder.reason);
+  if (entry.holder.state == HolderState::handed) return claim_handed(entry, request);
+  return beat(entry, {});
+}
+
+Result<Reply> Verbs::claim_handed(Entry& entry, const Request& request) {
+  const auto term =
+      entry.session->claim(entry.lock, entry.holder, version_of(request), grants_.at(), deadline_);
+  changed(entry.lock.key);
+  if (!term) {
+    if (!entry.session->usable()) grants_.lose(entry, term.error().message);
+    return term.error();
+  }
+  switch (term->took) {
+    case Took::taken: break;
+    case Took::superseded: return superseded(&entry);
+    case Took::denied: return outcome(Outcome::denied, "the store has another schema version");
+    case Took::revoked:
+      entry.holder.revoked = true;
+      entry.holder.reason = term->reason;
+      return lost("revoked: " + term->reason);
+    default: {
+      if (auto ended = grants_.end(entry, {}, false, deadline_); !ended) return ended.error();
+      return lost("the grant has ended");
+    }
+  }
+  entry.holder.state = HolderState::held;
+  entry.holder.since = grants_.now();
+  entry.holder.expires = first_expiry(entry.holder, grants_.now());
+  return granted(entry, term->note);
+}
+
+}  // namespace baton::store::postgres_advisory

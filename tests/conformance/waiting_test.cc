@@ -1,0 +1,150 @@
+// What a client promises to who waits for a lock.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "clients.h"
+
+namespace baton::test {
+namespace {
+
+TEST_P(Client, a_waiter_gets_the_lock_when_it_is_released) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto held = a.locks.acquire(kName, kShort);
+  ASSERT_TRUE(held);
+  auto waiting = std::async(std::launch::async, [&] { return b.locks.acquire(kName, kPatient); });
+  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 1; }));
+  const Token before = held->token();
+  EXPECT_TRUE(held->release());
+  ASSERT_TRUE(arrives(waiting));
+  auto next = waiting.get();
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_GT(next->token(), before);
+  EXPECT_TRUE(next->valid());
+}
+
+TEST_P(Client, a_waiter_gets_the_lock_of_a_holder_that_died) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto held = a.locks.acquire(kName, kShort);
+  ASSERT_TRUE(held);
+  a.line->set(Line::refuses);
+  auto waiting = std::async(std::launch::async, [&] { return b.locks.acquire(kName, kPatient); });
+  ASSERT_TRUE(arrives(waiting));
+  EXPECT_TRUE(waiting.get());
+  EXPECT_FALSE(held->valid());
+  EXPECT_TRUE(held->lost().stop_requested());
+}
+
+TEST_P(Client, a_wait_ends_at_its_deadline_and_leaves_no_ticket) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto held = a.locks.acquire(kName, {.ttl = 60s});
+  auto waiting = std::async(std::launch::async,
+                            [&] { return b.locks.acquire(kName, {.ttl = 3s, .wait = 2s}); });
+  ASSERT_TRUE(arrives(waiting));
+  const auto result = waiting.get();
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Code::timed_out);
+  EXPECT_NE(result.error().message.find("held by a"), std::string::npos) << result.error().message;
+  EXPECT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 0; }));
+}
+
+TEST_P(Client, a_wait_can_be_stopped) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto held = a.locks.acquire(kName, {.ttl = 60s});
+  std::stop_source stop;
+  AcquireOptions patient = kPatient;
+  patient.stop = stop.get_token();
+  auto waiting = std::async(std::launch::async, [&] { return b.locks.acquire(kName, patient); });
+  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 1; }));
+  stop.request_stop();
+  ASSERT_TRUE(arrives(waiting));
+  EXPECT_EQ(waiting.get().error().code, Code::cancelled);
+  EXPECT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 0; }));
+}
+
+TEST_P(Client, an_acquire_in_doubt_that_may_wait_gets_its_own_grant) {
+  auto a = replica("a");
+  a.line->set(Line::loses_replies);
+  auto waiting = std::async(std::launch::async, [&] { return a.locks.acquire(kName, kPatient); });
+  ASSERT_TRUE(eventually([&] { return a.line->calls() >= 3; }));
+  a.line->set(Line::good);
+  ASSERT_TRUE(arrives(waiting));
+  auto lease = waiting.get();
+  ASSERT_TRUE(lease) << lease.error().message;
+  EXPECT_TRUE(lease->valid());
+}
+
+TEST_P(Client, many_waiters_are_all_served_without_a_thread_each) {
+  auto a = replica("a");
+  auto b = replica("b");
+  constexpr int kWaiters = 40;
+  std::atomic<int> holding = 0;
+  std::atomic<int> served = 0;
+  std::atomic<bool> overlap = false;
+  for (int i = 0; i < kWaiters; ++i) {
+    auto& locks = i % 2 == 0 ? a.locks : b.locks;
+    locks.acquire_async({kName}, {.ttl = 60s, .wait = 3600s}, [&](Result<Lease> lease) {
+      if (!lease) return;
+      if (++holding > 1) overlap = true;
+      --holding;
+      ++served;
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return served == kWaiters; })) << served;
+  EXPECT_FALSE(overlap);
+}
+
+TEST_P(Client, a_conversion_waits_for_the_other_readers) {
+  auto a = replica("a");
+  auto b = replica("b");
+  const AcquireOptions shared{.mode = kShared, .ttl = 3s};
+  auto first = a.locks.acquire(kName, shared);
+  auto second = b.locks.acquire(kName, shared);
+  ASSERT_TRUE(first && second);
+  const Token before = second->token();
+  if (!store->capabilities().convert) {
+    EXPECT_EQ(first->convert(kExclusive).error().code, Code::unsupported);
+    EXPECT_TRUE(first->valid());
+    return;
+  }
+  EXPECT_EQ(first->convert(kExclusive).error().code, Code::busy);
+  auto converting = std::async(std::launch::async, [&] { return first->convert(kExclusive, 60s); });
+  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 1; }));
+  EXPECT_EQ(second->convert(kExclusive, 60s).error().code, Code::deadlock);
+  EXPECT_TRUE(second->valid());
+  EXPECT_TRUE(second->release());
+  ASSERT_TRUE(arrives(converting));
+  EXPECT_TRUE(converting.get());
+  EXPECT_EQ(first->mode(), kExclusive);
+  EXPECT_GT(first->token(), before);
+}
+
+TEST_P(Client, a_lock_is_handed_to_a_named_node) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto c = replica("c");
+  auto held = a.locks.acquire(kName, {.ttl = 60s});
+  ASSERT_TRUE(held);
+  const bool can = store->capabilities().transfer;
+  EXPECT_EQ(held->release({.to = "c"}).error().code, can ? Code::denied : Code::unsupported);
+  EXPECT_TRUE(held->valid());
+  if (!can) return;
+  auto first = std::async(std::launch::async, [&] { return b.locks.acquire(kName, kPatient); });
+  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 1; }));
+  auto second = std::async(std::launch::async, [&] { return c.locks.acquire(kName, kPatient); });
+  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 2; }));
+  EXPECT_TRUE(held->release({.to = "c"}));
+  ASSERT_TRUE(arrives(second));
+  EXPECT_TRUE(second.get());
+  ASSERT_TRUE(arrives(first));
+  EXPECT_TRUE(first.get());
+}
+
+}  // namespace
+}  // namespace baton::test
