@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <nlohmann/json.hpp>
-
+#include "json/json.h"
 #include "node/wall_time.h"
 #include "schedule/board.h"
 

@@ -1,6 +1,6 @@
 #include "schedule/job_note.h"
 
-#include <nlohmann/json.hpp>
+#include "json/json.h"
 
 namespace baton::schedule {
 namespace {

@@ -7,11 +7,11 @@
 #include <regex>
 #include <set>
 
-#include <nlohmann/json.hpp>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
 #include "deploy/demo_deployment.h"
+#include "json/json.h"
 
 namespace baton::test {
 namespace {

@@ -5,8 +5,9 @@
 #include <mutex>
 #include <stdexcept>
 
-#include <nlohmann/json.hpp>
 #include <signal.h>
+
+#include "json/json.h"
 
 namespace baton::test {
 namespace {
