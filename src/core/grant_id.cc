@@ -20,24 +20,24 @@ std::optional<GrantId> parse_grant_id(std::string_view text) {
   std::array<std::uint64_t, 2> halves{};
   for (std::size_t i = 0; i < 32; ++i) {
     const char c = text[i];
-    std::uint64_t digit = 0;
+    int digit = 0;
     if (c >= '0' && c <= '9') {
-      digit = static_cast<std::uint64_t>(c - '0');
+      digit = c - '0';
     } else if (c >= 'a' && c <= 'f') {
-      digit = static_cast<std::uint64_t>(c - 'a' + 10);
+      digit = c - 'a' + 10;
     } else if (c >= 'A' && c <= 'F') {
-      digit = static_cast<std::uint64_t>(c - 'A' + 10);
+      digit = c - 'A' + 10;
     } else {
       return std::nullopt;
     }
-    halves[i / 16] = halves[i / 16] << 4 | digit;
+    halves[i / 16] = halves[i / 16] << 4 | static_cast<std::uint64_t>(digit);
   }
   return GrantId{halves[0], halves[1]};
 }
 
 GrantId new_grant_id() {
   // A fork copies this state; mixing in fresh randomness for each id costs more than a forked
-  // child that keeps locking is worth, so such a child must exec first, as docs/api.md says.
+  // child that keeps locking is worth: such a child must exec first.
   thread_local std::mt19937_64 random = [] {
     std::random_device device;
     std::seed_seq seed{device(), device(), device(), device(), device(), device()};

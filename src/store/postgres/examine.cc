@@ -15,7 +15,7 @@ std::int64_t number(std::string_view text) {
 }
 
 // One examination on one connection. What cannot be asked, for lack of rights, is left out.
-class Examiner {
+class Examiner : private Findings {
  public:
   Examiner(Connection& connection, const Settings& settings, const Checkup& checkup,
            Deadline deadline)
@@ -30,7 +30,7 @@ class Examiner {
           "Baton refuses to work here: session locks, prepared statements and notifications would "
           "be lost or get into wrong hands",
           "give the server's own address, or a pool in session mode");
-      return std::move(findings_);
+      return worst_first();
     }
     if (!standby()) {
       if (auto looked = schema_and_rights(); !looked) return looked.error();
@@ -41,17 +41,10 @@ class Examiner {
     timeouts();
     room();
     clock();
-    worst_first(findings_);
-    return std::move(findings_);
+    return worst_first();
   }
 
  private:
-  void add(std::string code, Severity severity, std::string what, std::string cost,
-           std::string mend) {
-    findings_.push_back(
-        {std::move(code), severity, std::move(what), std::move(cost), std::move(mend)});
-  }
-
   // The first column of the first row; nothing if it may not be asked.
   std::optional<std::string> one(const std::string& sql) {
     const auto rows = connection_.script(sql, deadline_);
@@ -78,9 +71,7 @@ class Examiner {
     }
     const auto version = schema_version(connection_, settings_, deadline_);
     if (!version) return version.error();
-    if (auto finding = schema_finding(*version, checkup_.plan.version(), settings_.location)) {
-      findings_.push_back(std::move(*finding));
-    }
+    add(schema_finding(*version, checkup_.plan.version(), settings_.location));
     return {};
   }
 
@@ -182,9 +173,7 @@ class Examiner {
     const auto slowest = slowest_of(
         8, [&] { return one("SELECT pg_logical_emit_message(true, 'baton', '')").has_value(); });
     if (!slowest) return;
-    if (auto finding = slow_finding(*slowest, checkup_.ttl, settings_.location)) {
-      findings_.push_back(std::move(*finding));
-    }
+    add(slow_finding(*slowest, checkup_.ttl, settings_.location));
   }
 
   void clock() {
@@ -193,9 +182,7 @@ class Examiner {
     const auto after = checkup_.clock();
     if (!theirs) return;
     const std::chrono::microseconds ahead(number(*theirs) - ((before + after) / 2).count());
-    if (auto finding = clock_finding(ahead, after - before)) {
-      findings_.push_back(std::move(*finding));
-    }
+    add(clock_finding(ahead, after - before));
   }
 
   Connection& connection_;
@@ -203,7 +190,6 @@ class Examiner {
   const Checkup& checkup_;
   const Deadline deadline_;
   std::map<std::string, std::string> values_;
-  std::vector<Finding> findings_;
 };
 
 }  // namespace

@@ -2,10 +2,12 @@
 
 #include <charconv>
 
+#include "store/common/findings.h"
+
 namespace baton::store::redis {
 namespace {
 
-class Examiner {
+class Examiner : private Findings {
  public:
   explicit Examiner(const Facts& facts) : facts_(facts) {}
 
@@ -22,16 +24,10 @@ class Examiner {
     memory();
     if (!facts_.info.empty()) persistence();
     replication();
-    return std::move(findings_);
+    return worst_first();
   }
 
  private:
-  void add(std::string code, Severity severity, std::string what, std::string cost,
-           std::string mend) {
-    findings_.push_back(
-        {std::move(code), severity, std::move(what), std::move(cost), std::move(mend)});
-  }
-
   [[nodiscard]] std::string line(const std::string& name) const {
     const auto it = facts_.info.find(name);
     return it == facts_.info.end() ? std::string() : it->second;
@@ -78,7 +74,6 @@ class Examiner {
   }
 
   const Facts& facts_;
-  std::vector<Finding> findings_;
 };
 
 }  // namespace
