@@ -28,12 +28,13 @@ struct Errand {
   Instant asked = clock->now();
   Course course;
 
-  // For the lease; the observer wants them too.
+  // For the lease; if there is an observer, it wants them too.
   std::vector<LockName> take_set() { return observer == nullptr ? std::move(set) : set; }
 
   // The observer hears of it first.
   void finish(Result<Lease> result) {
     if (observer != nullptr && !set.empty()) {
+      // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): only without an observer it is taken
       observer->acquired({.name = set.front(),
                           .error = result ? nullptr : &result.error(),
                           .ttl = options.ttl,

@@ -81,16 +81,16 @@ class Engine {
     std::int64_t offset = -1;  // of its turns, as its note says or as it would be written
     ControlNote control;
     Instant control_since{};
-    State state = State::idle;
     Instant wake = Instant::max();
-    bool wants_look = false;
     Instant hold_off{};  // nothing is tried before
     core::Backoff backoff{Millis(100), Millis(5'000)};
-    bool due = false;  // counted in the open cycle of its group
     Instant due_since{};
-    bool told = false;  // why it does not run although it is due
-    Fire fire;          // running
+    Fire fire;  // running
     Instant run_began{};
+    State state = State::idle;
+    bool wants_look = false;
+    bool due = false;   // counted in the open cycle of its group
+    bool told = false;  // why it does not run although it is due
     bool stuck = false;
   };
   struct Group {
