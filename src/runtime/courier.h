@@ -15,7 +15,8 @@ namespace baton::runtime {
 
 // Sends the requests of callers that do not wait, in batches, on threads of its own: as many as the
 // store works on at once, started when they are needed. While all are on their way, what comes
-// gathers, and goes as one.
+// gathers, and goes as one. What callbacks send gathers until all of their batch have been called,
+// for a moment at most; threads that are idle then get their share of it.
 //
 // Like the Batcher, it gathers requests that only end something apart from the others.
 class Courier {
@@ -70,7 +71,7 @@ class Courier {
   std::size_t last_lane_ = 1;    // that a batch was taken from
   std::size_t idle_ = 0;         // threads that wait for something to gather
   std::size_t handing_out_ = 0;  // threads that call back
-  bool called_ = false;          // somebody idle, since they began to
+  bool called_ = false;          // another thread, since a batch was last taken
   bool stopped_ = false;
   std::vector<std::jthread> threads_;
 };
