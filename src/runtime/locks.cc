@@ -29,7 +29,7 @@ Result<LockClient> LockClient::make(std::shared_ptr<LockStore> store, ClientOpti
 }
 
 Result<Lease> LockClient::acquire(const LockName& name, const AcquireOptions& options) {
-  return core_->acquire({name}, options);
+  return core_->acquire(std::vector<LockName>(1, name), options);
 }
 
 Result<Lease> LockClient::acquire_all(const std::vector<LockName>& set,
@@ -39,7 +39,7 @@ Result<Lease> LockClient::acquire_all(const std::vector<LockName>& set,
 
 Result<Lease> LockClient::try_acquire(const LockName& name, AcquireOptions options) {
   options.wait = Millis(0);
-  return core_->acquire({name}, options);
+  return core_->acquire(std::vector<LockName>(1, name), options);
 }
 
 void LockClient::acquire_async(std::vector<LockName> set, AcquireOptions options,

@@ -226,6 +226,7 @@ Params acquire_alike_params(const Batch& acquires, At at) {
 
 Params acquire_one_params(const Request& request, At at) {
   Params params;
+  params.reserve(512);
   params.add(std::string_view(request.asks[0].key));
   params.add(request.grant);
   params.add(mode_number(request.asks[0].mode));
@@ -244,6 +245,7 @@ Params acquire_one_params(const Request& request, At at) {
 
 Params release_one_params(const Request& request, At at) {
   Params params;
+  params.reserve(128);
   params.add(std::string_view(request.asks[0].key));
   params.add(request.grant);
   params.add(micros(at));
@@ -252,6 +254,7 @@ Params release_one_params(const Request& request, At at) {
 
 Params claim_one_params(const Request& request, At at) {
   Params params;
+  params.reserve(128);
   params.add(std::string_view(request.asks[0].key));
   params.add(request.grant);
   params.add(mode_number(request.asks[0].mode));

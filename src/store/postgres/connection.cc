@@ -206,7 +206,7 @@ Result<void> Connection::send(const Statement& statement, const Params& params, 
   const auto values = params.values();
   const auto lengths = params.lengths();
   static const std::vector<int> binary(kMaxParameters, 1);
-  if (PQsendQueryPrepared(connection_, statement.name, static_cast<int>(values.size()),
+  if (PQsendQueryPrepared(connection_, statement.name, static_cast<int>(params.size()),
                           values.data(), lengths.data(), binary.data(), 1) == 0) {
     return broken();
   }

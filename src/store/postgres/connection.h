@@ -22,7 +22,6 @@ struct Statement {
   std::vector<Oid> types;
 };
 inline constexpr std::size_t kMaxStatements = 16;
-inline constexpr std::size_t kMaxParameters = 32;  // of one statement
 
 // One session with the server. Every wait ends at its deadline. Not thread-safe.
 //

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <string_view>
 
 #include "store/common/contended.h"
@@ -12,29 +14,41 @@ namespace baton::store::postgres {
 // way would be a detour, and which have a row, so that an update will do. A wrong guess costs a
 // round trip and nothing else. Thread-safe.
 class Guesses {
-  static std::size_t hash(std::string_view key) { return std::hash<std::string_view>()(key); }
-  template <typename Slots>
-  static auto& at(Slots& slots, std::string_view key) {
-    return slots[hash(key) % slots.size()];
-  }
-
  public:
   void contended(std::string_view key) { contended_.add(key); }
   [[nodiscard]] bool is_contended(std::string_view key) const { return contended_.has(key); }
 
+  // The newest pushes the others of its shelf on; what two threads do to one at once may be lost.
   void has_row(std::string_view key) {
-    auto& slot = at(rows_, key);
-    if (const auto sum = hash(key); slot.load(std::memory_order_relaxed) != sum) {
-      slot.store(sum, std::memory_order_relaxed);
-    }
+    Shelf& shelf = rows_[hash_of(key) % kShelves];
+    std::uint32_t mark = mark_of(key);
+    if (has(shelf, mark)) return;
+    for (auto& place : shelf) mark = place.exchange(mark, std::memory_order_relaxed);
   }
   [[nodiscard]] bool may_have_row(std::string_view key) const {
-    return at(rows_, key).load(std::memory_order_relaxed) == hash(key);
+    return has(rows_[hash_of(key) % kShelves], mark_of(key));
   }
 
+  // So many names have a place; one more on a shelf that is full costs the oldest of it.
+  static constexpr std::size_t kShelves = 8192;
+  static constexpr std::size_t kPlaces = 4;
+
  private:
+  using Shelf = std::array<std::atomic<std::uint32_t>, kPlaces>;
+
+  static std::uint64_t hash_of(std::string_view key) { return std::hash<std::string_view>()(key); }
+  // What tells a name from the others of its shelf; 0 is an empty place.
+  static std::uint32_t mark_of(std::string_view key) {
+    return static_cast<std::uint32_t>(hash_of(key) >> 32) | 1U;
+  }
+  static bool has(const Shelf& shelf, std::uint32_t mark) {
+    return std::any_of(shelf.begin(), shelf.end(), [mark](const auto& place) {
+      return place.load(std::memory_order_relaxed) == mark;
+    });
+  }
+
   Contended contended_;
-  std::array<std::atomic<std::size_t>, 8192> rows_{};
+  std::array<Shelf, kShelves> rows_{};
 };
 
 }  // namespace baton::store::postgres

@@ -2,6 +2,7 @@
 
 // Parameters and rows in PostgreSQL's binary format: no quoting, no parsing.
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -32,17 +33,19 @@ inline constexpr Oid kTextArray = 1009;
 inline constexpr Oid kInt8Array = 1016;
 inline constexpr Oid kUuidArray = 2951;
 
+inline constexpr std::size_t kMaxParameters = 32;  // of one statement
+
 // The parameters of one statement, in order.
 class Params {
  public:
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
 
-  void null() { spans_.push_back({0, -1}); }
+  void null() { mark({0, -1}); }
   template <typename Value>
   void add(const Value& value) {
     const std::size_t from = bytes_.size();
     put(value);
-    spans_.push_back({from, static_cast<int>(bytes_.size() - from)});
+    mark({from, static_cast<int>(bytes_.size() - from)});
   }
   template <typename Value>
   void add(const std::optional<Value>& value) {
@@ -62,22 +65,21 @@ class Params {
       put(std::int32_t{1});  // lower bound
       for (const auto& item : items) element(get(item));
     }
-    spans_.push_back({from, static_cast<int>(bytes_.size() - from)});
+    mark({from, static_cast<int>(bytes_.size() - from)});
   }
 
-  [[nodiscard]] std::size_t size() const { return spans_.size(); }
-  [[nodiscard]] std::vector<const char*> values() const {
-    std::vector<const char*> pointers;
-    pointers.reserve(spans_.size());
-    for (const Span& span : spans_) {
-      pointers.push_back(span.length < 0 ? nullptr : bytes_.data() + span.from);
+  // The first size() of these are the parameters.
+  [[nodiscard]] std::size_t size() const { return count_; }
+  [[nodiscard]] std::array<const char*, kMaxParameters> values() const {
+    std::array<const char*, kMaxParameters> pointers;
+    for (std::size_t i = 0; i < count_; ++i) {
+      pointers[i] = spans_[i].length < 0 ? nullptr : bytes_.data() + spans_[i].from;
     }
     return pointers;
   }
-  [[nodiscard]] std::vector<int> lengths() const {
-    std::vector<int> all;
-    all.reserve(spans_.size());
-    for (const Span& span : spans_) all.push_back(span.length);
+  [[nodiscard]] std::array<int, kMaxParameters> lengths() const {
+    std::array<int, kMaxParameters> all;
+    for (std::size_t i = 0; i < count_; ++i) all[i] = spans_[i].length;
     return all;
   }
 
@@ -86,6 +88,8 @@ class Params {
     std::size_t from;
     int length;
   };
+
+  void mark(Span span) { spans_.at(count_++) = span; }
 
   template <typename Integer>
   void big_endian(Integer value) {
@@ -120,7 +124,8 @@ class Params {
   }
 
   std::string bytes_;
-  std::vector<Span> spans_;
+  std::array<Span, kMaxParameters> spans_;
+  std::size_t count_ = 0;
 };
 
 // The rows of a statement's result, read where they lie.
