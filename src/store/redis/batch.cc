@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 
 #include "core/apply.h"
 #include "store/common/uses.h"
@@ -321,18 +322,25 @@ void BatchRun::settle_apply(Connection& connection, Waybill& bill, const Value& 
 void BatchRun::settle_plain(std::size_t bill, const Value& value) {
   bills_[bill].delivered = true;
   const Route route = bills_[bill].parcel.route();
+  const bool acquires = route.script == Script::acquire_free;
   const auto places = bills_[bill].parcel.places();  // filing moves the bills
+  const bool late = value.kind != Value::Kind::list;
+  if (acquires && !late && value.list.empty()) throw std::runtime_error("a reply without a token");
+  auto left = value.list.begin();
+  Token token = acquires && !late ? static_cast<Token>((left++)->number) : 0;
+  const bool gave_none = late || (acquires && token == 0);
   for (std::size_t i = 0; i < places.size(); ++i) {
-    const std::int64_t number = i < value.list.size() ? value.list[i].number : 0;
-    Reply& reply = replies_[places[i]];
-    if (number == 0) {
-      if (!value.list.empty()) service_.contended.add(batch_[places[i]].asks[0].key);
+    const bool is_left = left != value.list.end() && left->number == static_cast<int>(i + 1);
+    if (is_left) ++left;
+    if (is_left || gave_none) {
+      if (!late) service_.contended.add(batch_[places[i]].asks[0].key);
       file(places[i], {.slot = route.slot});
       continue;
     }
     answered_ = true;
-    reply.outcome = route.script == Script::acquire_free ? Outcome::granted : Outcome::done;
-    if (route.script == Script::acquire_free) reply.tokens = {static_cast<Token>(number)};
+    Reply& reply = replies_[places[i]];
+    reply.outcome = acquires ? Outcome::granted : Outcome::done;
+    if (acquires) reply.tokens = {token++};
   }
 }
 
