@@ -1,7 +1,10 @@
 // Acquire and release, again and again: how many pairs a second.
 
+#include <unistd.h>
+
 #include <algorithm>
 
+#include "harness/one_processor.h"
 #include "harness/rates.h"
 #include "harness/slices.h"
 #include "harness/statistics.h"
@@ -34,10 +37,15 @@ Figure processor_time(Lab& lab, std::string what, const Load& ours, const Load& 
 std::vector<Figure> postgres_one_caller(Lab& lab) {
   const std::string url = lab.new_database("one_caller");
   create_postgres_floor(url);
-  const Load ours = by_threads(callers(open_or_throw(url), 1, kNamesOfOne));
-  const Load floor = by_threads(postgres_floor(url, 1, kNamesOfOne));
-  return {compare_rates(lab.options(), "postgres-1", "PostgreSQL, 1 caller, against 1 raw session",
-                        0.85, ours, floor)};
+  const auto compare = [&](std::string what) {
+    const Load ours = by_threads(callers(open_or_throw(url), 1, kNamesOfOne));
+    const Load floor = by_threads(postgres_floor(url, 1, kNamesOfOne));
+    return compare_rates(lab.options(), "postgres-1", std::move(what), 0.85, ours, floor);
+  };
+  std::vector<Figure> figures{compare("PostgreSQL, 1 caller, against 1 raw session")};
+  const OneProcessor shared({getpid(), lab.server().pid()});
+  figures.push_back(compare("PostgreSQL, 1 caller, on its server's processor, against the same"));
+  return figures;
 }
 
 std::vector<Figure> postgres_many_callers(Lab& lab) {

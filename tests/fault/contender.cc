@@ -89,7 +89,7 @@ baton::LockClient open_or_die(const std::string& url, const std::string& owner) 
 }
 
 int contend(const std::vector<std::string>& words) {
-  const std::string owner = words.at(9);
+  const std::string& owner = words.at(9);
   auto locks = open_or_die(words.at(2), owner);
   const History history(words.at(4));
   Data data(words.at(5));

@@ -126,7 +126,7 @@ class Fault : public ::testing::Test {
   }
 
   Verdict verdict() {
-    const Verdict found = judge(dir / "histories", dir / "data.db");
+    Verdict found = judge(dir / "histories", dir / "data.db");
     for (const auto& problem : found.problems) ADD_FAILURE() << problem;
     return found;
   }

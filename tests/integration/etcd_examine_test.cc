@@ -33,7 +33,7 @@ TEST(EtcdExamine, one_member_is_no_majority) {
 
 TEST(EtcdExamine, a_used_up_quota_is_a_danger) {
   EtcdServer full({.arguments = {"--quota-backend-bytes=65536"}});
-  const std::string value(64 * 1024, 'A');
+  const std::string value(65'536, 'A');
   ASSERT_TRUE(poll_until([&] {
     (void)full.post(0, "/v3/kv/put", R"({"key":"eA==","value":")" + value + R"("})");
     return full.post(0, "/v3/maintenance/alarm", R"({"action":"GET"})").find("NOSPACE") !=

@@ -89,7 +89,7 @@ class Jobs : public ::testing::Test {
   }
 
   JobEvent kill_running() {
-    const JobEvent victim = catch_running(3);
+    JobEvent victim = catch_running(3);
     nodes[victim.node]->kill(SIGKILL);
     return victim;
   }

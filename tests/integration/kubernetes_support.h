@@ -32,7 +32,7 @@ class KubernetesTest : public ::testing::Test {
                                   const std::string& user = "admin") {
     if (!options.now) options.now = [time = standing] { return time->now(); };
     if (options.url.empty()) options.url = server->store_url(user, space);
-    return store::open_kubernetes_store_with(std::move(options), soon()).value();
+    return store::open_kubernetes_store_with(options, soon()).value();
   }
   // A client whose clock only the test moves.
   std::unique_ptr<LockStore> open_at(const std::shared_ptr<ManualTime>& time) {

@@ -37,7 +37,7 @@ std::string variable(const char* name) {
 
 // As find_kube in ./dev.
 std::string find_program() {
-  if (const auto named = variable("BATON_TEST_KUBE_APISERVER"); !named.empty()) return named;
+  if (auto named = variable("BATON_TEST_KUBE_APISERVER"); !named.empty()) return named;
   if (const auto assets = variable("KUBEBUILDER_ASSETS"); !assets.empty()) {
     if (fs::exists(fs::path(assets) / "kube-apiserver")) return fs::path(assets) / "kube-apiserver";
   }
@@ -256,7 +256,7 @@ void KubeServer::create_types(const fs::path& yaml) const {
 }
 
 std::string KubeServer::create_namespace() {
-  const std::string name = "test-" + std::to_string(++spaces_);
+  std::string name = "test-" + std::to_string(++spaces_);
   create("/api/v1/namespaces",
          json{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name}}}}.dump());
   return name;
@@ -301,7 +301,7 @@ bool KubeServer::may(const std::string& user, const std::string& space, const Ri
 }
 
 fs::path KubeServer::kubeconfig(const std::string& user, const std::string& space) const {
-  const fs::path path = dir_ / ("kubeconfig-" + user + "-" + space);
+  fs::path path = dir_ / ("kubeconfig-" + user + "-" + space);
   // JSON is YAML.
   write_file(path,
              json{{"apiVersion", "v1"},
@@ -323,7 +323,7 @@ std::string KubeServer::store_url(const std::string& user, const std::string& sp
 }
 
 KubeServer::Certificate KubeServer::certificate(const std::string& user) const {
-  const Certificate made{dir_ / (user + ".crt"), dir_ / (user + ".key")};
+  Certificate made{dir_ / (user + ".crt"), dir_ / (user + ".key")};
   const fs::path request = dir_ / (user + ".csr");
   must_run({"openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
             "-subj", "/CN=" + user, "-keyout", made.key, "-out", request});

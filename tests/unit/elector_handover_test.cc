@@ -100,7 +100,9 @@ TEST_F(Election, without_a_leader_there_is_nobody_to_ask) {
 
 TEST_F(Election, without_a_queue_followers_try_again_and_who_resigns_lets_them) {
   const ElectorOptions options{.retry_interval = 500ms, .cooldown = 10ms};
-  const auto [a, b] = without_a_queue(options);
+  const auto two = without_a_queue(options);
+  Candidate* const a = two.first.get();
+  Candidate* const b = two.second.get();
   time->advance(100ms);
   EXPECT_TRUE(a->elector.resign());
   EXPECT_TRUE(eventually([&] { return b->elector.is_leader(); }));
@@ -111,7 +113,9 @@ TEST_F(Election, without_a_queue_followers_try_again_and_who_resigns_lets_them) 
 
 TEST_F(Election, the_retry_interval_of_30_s_and_cooldown_of_5_s_of_the_design_are_options) {
   const ElectorOptions options{.retry_interval = 30s, .cooldown = 5s};
-  const auto [a, b] = without_a_queue(options);
+  const auto two = without_a_queue(options);
+  Candidate* const a = two.first.get();
+  Candidate* const b = two.second.get();
   a->line->set(Line::refuses);
   EXPECT_TRUE(eventually([&] { return b->elector.is_leader(); }, 100ms));
 }

@@ -184,7 +184,7 @@ TEST_F(Election, what_cannot_be_held_is_refused_with_a_reason) {
   const auto refused = [&](const std::string& name, ElectorOptions options) {
     options.clock = &clock;
     Elector elector(locks, name, std::move(options));
-    const auto ended = elector.run([](Leadership&, std::stop_token) {});
+    const auto ended = elector.run([](Leadership&, const std::stop_token&) {});
     return ended ? Code::cancelled : ended.error().code;
   };
   EXPECT_EQ(refused("", {}), Code::bad_name);

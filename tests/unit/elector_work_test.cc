@@ -124,13 +124,14 @@ TEST_F(Election, a_stop_token_ends_the_run_of_leader_and_follower) {
   auto a = leading("a");
   auto b = candidate("b");
   std::stop_source stop;
-  std::jthread run(
-      [&] { EXPECT_TRUE(b->elector.run([](Leadership&, std::stop_token) {}, stop.get_token())); });
+  std::jthread run([&] {
+    EXPECT_TRUE(b->elector.run([](Leadership&, const std::stop_token&) {}, stop.get_token()));
+  });
   EXPECT_TRUE(poll_until([&] { return waiting() == 1; }));
   stop.request_stop();
   run.join();
   EXPECT_TRUE(poll_until([&] { return waiting() == 0; })) << "it has left the queue";
-  EXPECT_TRUE(b->elector.run([](Leadership&, std::stop_token) {})) << "stopped for good";
+  EXPECT_TRUE(b->elector.run([](Leadership&, const std::stop_token&) {})) << "stopped for good";
 }
 
 TEST_F(Election, callbacks_tell_of_election_and_loss_and_do_not_block) {
@@ -169,7 +170,8 @@ TEST_F(Election, callbacks_tell_of_election_and_loss_and_do_not_block) {
 
 TEST_F(Election, an_elector_runs_once_at_a_time) {
   auto a = leading("a");
-  EXPECT_EQ(a->elector.run([](Leadership&, std::stop_token) {}).error().code, Code::bad_request);
+  EXPECT_EQ(a->elector.run([](Leadership&, const std::stop_token&) {}).error().code,
+            Code::bad_request);
   EXPECT_TRUE(a->elector.is_leader());
 }
 

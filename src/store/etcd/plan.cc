@@ -205,7 +205,9 @@ void Plan::add_erasures(const Name& name, std::vector<Op>& ops) const {
     if (ops.size() >= kMostOps) return;
     ops.push_back({.what = Op::What::erase, .key = layout_.mark(name.key, grant, mark)});
   };
-  for (const auto& [grant, marks] : name.before->marks) {
+  for (const auto& entry : name.before->marks) {
+    const GrantId& grant = entry.first;
+    const auto& marks = entry.second;
     const core::Claimant* who = claimant(name.after, grant);
     const Holder* const holder = holder_of(name.after, grant);
     const bool parked = holder != nullptr && holder->state == HolderState::parked;

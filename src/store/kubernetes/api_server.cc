@@ -108,9 +108,6 @@ Error ApiServer::refusal(const ApiCall& call, const HttpResponse& response) cons
     error.code = Code::unauthorized;
     error.message = "this user may not " + what + "; deploy/kubernetes/rbac.yaml has the rights " +
                     "that are needed. The API server says: " + said(response);
-  } else if (response.status == 404) {
-    error.code = Code::bad_store;
-    error.message = "cannot " + what + ": " + said(response);
   } else if (overloaded(response.status)) {
     error.retryable = true;
     error.in_doubt = call.writes && response.status != 429;

@@ -313,7 +313,7 @@ Clocks clocks_of(const KubernetesOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<LockStore>> open_kubernetes_store_with(KubernetesOptions options,
+Result<std::unique_ptr<LockStore>> open_kubernetes_store_with(const KubernetesOptions& options,
                                                               Deadline deadline) {
   const auto cluster = find_cluster(options.url, options.surroundings);
   if (!cluster) return cluster.error();

@@ -18,6 +18,6 @@ struct KubernetesOptions {
 };
 
 [[nodiscard]] Result<std::unique_ptr<LockStore>> open_kubernetes_store_with(
-    KubernetesOptions options, Deadline deadline);
+    const KubernetesOptions& options, Deadline deadline);
 
 }  // namespace baton::store

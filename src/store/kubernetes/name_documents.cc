@@ -122,16 +122,17 @@ Result<Written> NameDocuments::write(const core::NameState& state,
   static const Timings kNone;
   next.state = state;
   next.state.dirty = false;
+  const Known* const known = known_.get();
   const std::string document =
-      print_document(state, known_ != nullptr ? known_->timings : kNone,
-                     known_ != nullptr ? known_->lease.version : 0, now, next.timings);
+      print_document(state, known != nullptr ? known->timings : kNone,
+                     known != nullptr ? known->lease.version : 0, now, next.timings);
   if (document.size() > kMaxDocument) return Written{Written::Fate::too_large, {}};
   LeaseSpec spec = spec_of(state, next.timings);
-  spec.transitions = transitions(known_.get(), state);
+  spec.transitions = transitions(known, state);
   const std::string body = print_lease(key_, document, print_wakes(still_to_wake(state, wakes)),
-                                       spec, known_ != nullptr ? &known_->lease : nullptr);
-  if (known_ == nullptr) return api_.create(body, deadline);
-  return api_.update(known_->lease.name, body, deadline);
+                                       spec, known != nullptr ? &known->lease : nullptr);
+  if (known == nullptr) return api_.create(body, deadline);
+  return api_.update(known->lease.name, body, deadline);
 }
 
 Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {

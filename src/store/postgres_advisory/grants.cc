@@ -166,8 +166,8 @@ Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
 
 Result<void> Grants::end(Entry& entry, const NoteChange& change, bool park, Deadline deadline) {
   const Deadline limit = bounded(deadline, settings_.server.apply_limit);
-  const auto ended = entry.holds ? entry.session->finish(entry.lock, change, park, limit)
-                                 : leave_queue(entry, limit);
+  auto ended = entry.holds ? entry.session->finish(entry.lock, change, park, limit)
+                           : leave_queue(entry, limit);
   if (!ended && entry.holds && entry.session->usable()) return ended;
   const auto removed = book_.remove(entry);
   // A session that is not sure to be out of it is closed, and out of it by that.
