@@ -159,6 +159,7 @@ Result<std::vector<Ask>> asks_for(const Policy& policy, std::span<const LockName
     if (name.region == kReservedRegion) continue;
     const auto ancestors = ancestors_of(policy, name.subject);
     if (auto ok = check_depth(policy, name, ancestors); !ok) return ok.error();
+    if (ancestors.empty()) continue;
     LockName above = name;
     for (const auto& subject : ancestors) {
       above.subject = subject;

@@ -189,7 +189,10 @@ Result<void> BatchRun::send_known(Indices& acquires) {
   if (auto sent = send_plain(kAcquireAlike, acquire_alike_params(pick(acquires), at_)); !sent) {
     return sent;
   }
-  std::erase_if(acquires, [&](std::size_t i) { return settled_[i] || may_have_row(i); });
+  std::erase_if(acquires, [&](std::size_t i) {
+    if (settled_[i]) guesses_.has_row(batch_[i].asks[0].key);
+    return settled_[i] || may_have_row(i);
+  });
   return {};
 }
 

@@ -20,13 +20,15 @@ class Guesses {
 
   // The newest pushes the others of its shelf on; what two threads do to one at once may be lost.
   void has_row(std::string_view key) {
-    Shelf& shelf = rows_[hash_of(key) % kShelves];
-    std::uint32_t mark = mark_of(key);
+    const std::uint64_t hash = hash_of(key);
+    Shelf& shelf = rows_[hash % kShelves];
+    std::uint32_t mark = mark_of(hash);
     if (has(shelf, mark)) return;
     for (auto& place : shelf) mark = place.exchange(mark, std::memory_order_relaxed);
   }
   [[nodiscard]] bool may_have_row(std::string_view key) const {
-    return has(rows_[hash_of(key) % kShelves], mark_of(key));
+    const std::uint64_t hash = hash_of(key);
+    return has(rows_[hash % kShelves], mark_of(hash));
   }
 
   // So many names have a place; one more on a shelf that is full costs the oldest of it.
@@ -38,8 +40,8 @@ class Guesses {
 
   static std::uint64_t hash_of(std::string_view key) { return std::hash<std::string_view>()(key); }
   // What tells a name from the others of its shelf; 0 is an empty place.
-  static std::uint32_t mark_of(std::string_view key) {
-    return static_cast<std::uint32_t>(hash_of(key) >> 32) | 1U;
+  static std::uint32_t mark_of(std::uint64_t hash) {
+    return static_cast<std::uint32_t>(hash >> 32) | 1U;
   }
   static bool has(const Shelf& shelf, std::uint32_t mark) {
     return std::any_of(shelf.begin(), shelf.end(), [mark](const auto& place) {

@@ -1,6 +1,6 @@
--- What src/core/apply.cc does, a function a verb. Each answers a request at now_us. Unlocked, it
--- only looks, and gives an outcome of null as soon as it would have to change something; locked,
--- the rows of all names of the request exist and are locked.
+-- What acquire.cc, hold.cc and end.cc of src/core do, a function a verb. Each answers a request at
+-- now_us. Unlocked, it only looks, and gives an outcome of null as soon as it would have to change
+-- something; locked, the rows of all names of the request exist and are locked.
 --
 -- Outcomes: 0 granted, 1 queued, 2 busy, 3 superseded, 4 denied, 5 deadlock, 6 lost, 7 done.
 

@@ -6,6 +6,7 @@
 
 #include "core/apply.h"
 #include "store/common/uses.h"
+#include "store/redis/answer.h"
 #include "store/redis/redis_error.h"
 
 namespace baton::store::redis {

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "baton/store.h"
+#include "core/lock_table.h"
 #include "store/common/contended.h"
-#include "store/redis/codec.h"
+#include "store/redis/parcel.h"
 #include "store/redis/pool.h"
 #include "store/redis/script.h"
 

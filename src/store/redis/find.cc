@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/apply.h"
+#include "store/redis/answer.h"
 #include "store/redis/redis_error.h"
 
 namespace baton::store::redis {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/backoff.h"
-#include "store/redis/codec.h"
+#include "store/redis/grant_bytes.h"
 
 namespace baton::store::redis {
 namespace {

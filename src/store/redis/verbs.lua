@@ -1,4 +1,4 @@
--- Acquire, claim and renew: core/apply.cc.
+-- Acquire, claim and renew: core/acquire.cc and core/hold.cc.
 
 local function make_change(state, ordinal, text)
   if ordinal then state.ordinal = ordinal end

@@ -1,4 +1,4 @@
--- Convert, release, cancel, break and get: core/apply.cc.
+-- Convert, release, cancel, break and get: core/hold.cc and core/end.cc.
 
 local function waits_for(state, other, held)
   local waiter = find_waiter(state, other[GRANT], true)

@@ -1,4 +1,4 @@
 # A newcomer that suits the holders is granted at once, whoever waits.
-set(FILE src/core/apply.cc)
+set(FILE src/core/acquire.cc)
 set(REPLACE_1 [[own != nullptr ? own->turn : kLastTurn]])
 set(WITH_1 [[own != nullptr ? own->turn : 0]])

@@ -1,5 +1,5 @@
 # A waiter that repeats its acquire goes to the end of the queue.
-set(FILE src/core/apply.cc)
+set(FILE src/core/acquire.cc)
 set(REPLACE_1 [[      own->stale = stale;
       state.dirty = true;
       continue;]])

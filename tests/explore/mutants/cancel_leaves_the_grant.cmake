@@ -1,4 +1,4 @@
 # Cancelling takes the waiter out of the queue, but leaves what was granted.
-set(FILE src/core/apply.cc)
+set(FILE src/core/end.cc)
 set(REPLACE_1 [[return h.grant == request.grant && h.state != HolderState::parked;]])
 set(WITH_1 [[return h.grant == request.grant && h.state == HolderState::parked;]])

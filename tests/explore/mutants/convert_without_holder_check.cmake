@@ -1,4 +1,4 @@
 # A holder becomes exclusive beside the others.
-set(FILE src/core/apply.cc)
+set(FILE src/core/hold.cc)
 set(REPLACE_1 [[    blockers.waiters.clear();]])
 set(WITH_1 [[    blockers = {};]])

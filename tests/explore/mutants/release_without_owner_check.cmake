@@ -1,5 +1,5 @@
 # A release ends whatever grant is there, a successor's too.
-set(FILE src/core/apply.cc)
+set(FILE src/core/end.cc)
 set(REPLACE_1 [[    Holder* holder = find_holder(state, request.grant);
     return holder != nullptr]])
 set(WITH_1 [[    Holder* holder = state.holders.empty() ? nullptr : &state.holders.front();

@@ -1,5 +1,5 @@
 # A renewal is granted without a new TTL.
-set(FILE src/core/apply.cc)
+set(FILE src/core/hold.cc)
 set(REPLACE_1 [[    extend(step, *state, *find_holder(*state, step.request.grant));
   }
   make_change(]])

@@ -1,5 +1,5 @@
 # A repeated acquire is granted again without a new TTL.
-set(FILE src/core/apply.cc)
+set(FILE src/core/acquire.cc)
 set(REPLACE_1 [[    extend(step, *state, *find_holder(*state, step.request.grant));
   }
   return granted(step, found);]])

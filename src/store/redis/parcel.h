@@ -1,12 +1,11 @@
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "core/lock_table.h"
+#include "baton/store.h"
 #include "store/redis/layout.h"
 #include "store/redis/script.h"
 
@@ -76,28 +75,5 @@ class Parcel {
   std::vector<const Request*> requests_;
   std::vector<std::vector<std::size_t>> at_;  // the names of each, for apply.lua
 };
-
-// What apply.lua answered. Reading throws std::runtime_error if it makes no sense.
-struct Answer {
-  std::int64_t server_time = 0;  // microseconds
-  bool late = false;             // it came too late, and nothing has happened
-  std::vector<Reply> replies;    // invalid with a message: the name's value is not ours
-};
-[[nodiscard]] Answer read_answer(std::string_view bytes, const std::vector<const Request*>& asked);
-
-// A name's value as stored.
-[[nodiscard]] core::NameState read_value(std::string_view value);
-
-// A grant is sixteen bytes here, none nothing.
-class GrantBytes {
- public:
-  explicit GrantBytes(GrantId grant);
-  [[nodiscard]] std::string_view text() const { return {bytes_.data(), size_}; }
-
- private:
-  std::array<char, 16> bytes_;
-  std::size_t size_;
-};
-[[nodiscard]] GrantId grant_in(std::string_view bytes);
 
 }  // namespace baton::store::redis

@@ -1,0 +1,50 @@
+#pragma once
+
+// How apply() answers, verb by verb. Nobody else includes this.
+
+#include "core/settle.h"
+
+namespace baton::core::verbs {
+
+// One request on its way through: the table, the states of its asks in their order, and now.
+struct Step {
+  LockTable& table;
+  const Request& request;
+  StoreTime now;
+  Effects& effects;
+  std::vector<NameState*> states;
+
+  void settle_all() const {
+    for (NameState* state : states) settle(table, *state, now, effects);
+  }
+};
+
+// acquire.cc
+Reply acquire(Step& step);
+Reply claim(Step& step);
+
+// hold.cc
+Reply renew(Step& step);
+Reply convert(Step& step);
+
+// end.cc
+Reply release(Step& step);
+Reply cancel(Step& step);
+Reply break_holders(Step& step);
+
+// What several of them need.
+Reply outcome(Outcome outcome, std::string message = {});
+
+// A token for each ask, and the note as it was found.
+Reply granted(const Step& step, Note found);
+
+// Every state of the request has a live holder of its grant that may go on: not parked, not
+// revoked. Else why not.
+std::optional<std::string> not_holding(const Step& step);
+
+// A full ttl from now, unless it has more.
+void extend(Step& step, NameState& state, Holder& holder);
+
+void make_change(NameState& state, const NoteChange& change, Effects& effects);
+
+}  // namespace baton::core::verbs
