@@ -25,7 +25,7 @@ struct GrantId {
 [[nodiscard]] BATON_EXPORT std::string to_string(GrantId id);
 [[nodiscard]] BATON_EXPORT std::optional<GrantId> parse_grant_id(std::string_view text);
 
-// Unique over processes and machines: a random half per process thread, a counter half. Never zero.
+// 128 random bits, unique over threads, processes, forks and machines. Never zero.
 [[nodiscard]] BATON_EXPORT GrantId new_grant_id();
 
 }  // namespace baton

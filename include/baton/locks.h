@@ -51,7 +51,9 @@ struct ClientOptions {
 };
 
 // Thread-safe and cheap to copy: copies share one client, and so do its leases. The last of them to
-// go stops its threads.
+// go stops its threads. A process that forks opens a client in each child: one from before the fork
+// has no threads there, and shares its parent's connections, so neither it nor a lease may be used
+// or destroyed in the child.
 class BATON_EXPORT LockClient {
  public:
   // Reads the schema from the store: a client keeps the version that it started with.

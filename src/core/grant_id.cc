@@ -1,9 +1,24 @@
 #include "baton/grant_id.h"
 
+#include <pthread.h>
+
 #include <array>
+#include <atomic>
 #include <random>
 
 namespace baton {
+namespace {
+
+// How many forks lie between this process and the one that was started.
+std::atomic<std::uint32_t> forks{0};
+
+std::mt19937_64 seeded() {
+  std::random_device device;
+  std::seed_seq seed{device(), device(), device(), device(), device(), device()};
+  return std::mt19937_64(seed);
+}
+
+}  // namespace
 
 std::string to_string(GrantId id) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -36,13 +51,16 @@ std::optional<GrantId> parse_grant_id(std::string_view text) {
 }
 
 GrantId new_grant_id() {
-  // A fork copies this state; mixing in fresh randomness for each id costs more than a forked
-  // child that keeps locking is worth: such a child must exec first.
-  thread_local std::mt19937_64 random = [] {
-    std::random_device device;
-    std::seed_seq seed{device(), device(), device(), device(), device(), device()};
-    return std::mt19937_64(seed);
-  }();
+  // A fork copies the state of the generator, and two processes that draw the same id would hold
+  // the same grant: the child begins anew.
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  thread_local std::mt19937_64 random = seeded();
+  thread_local std::uint32_t seeded_after = forks.load(std::memory_order_relaxed);
+  if (const auto now = forks.load(std::memory_order_relaxed); now != seeded_after) {
+    random = seeded();
+    seeded_after = now;
+  }
   GrantId id{random(), random()};
   if (id.empty()) id.low = 1;
   return id;

@@ -1,6 +1,8 @@
 #include "baton/grant_id.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <set>
 #include <thread>
@@ -47,6 +49,29 @@ TEST(GrantIds, new_ones_differ_within_and_across_threads) {
     }
   }
   EXPECT_EQ(all.size(), kThreads * kEach);
+}
+
+// As a server does that opens its locks, forks its workers and lets them lock too.
+TEST(GrantIds, new_ones_differ_between_a_process_and_those_it_forks) {
+  std::set<GrantId> all{new_grant_id()};
+  for (int i = 0; i < 2; ++i) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const pid_t child = fork();
+    ASSERT_NE(child, -1);
+    if (child == 0) {
+      const GrantId id = new_grant_id();
+      _exit(write(ends[1], &id, sizeof id) == sizeof id ? 0 : 1);
+    }
+    GrantId id;
+    EXPECT_EQ(read(ends[0], &id, sizeof id), static_cast<ssize_t>(sizeof id));
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+    close(ends[0]);
+    close(ends[1]);
+    all.insert(id);
+  }
+  all.insert(new_grant_id());
+  EXPECT_EQ(all.size(), 4U);
 }
 
 TEST(GrantIds, only_zero_is_empty) {
