@@ -91,6 +91,34 @@ TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
   refuses({"run", "a", "b", "--", "true"}, 2, "usage", "not expected");
 }
 
+TEST_F(Cli, a_command_is_refused_where_none_is_run) {
+  refuses({"lock", "show", "a", "--", "true"}, 2, "usage", "'--'");
+  refuses({"version", "--"}, 2, "usage", "'--'");
+  refuses({"lock", "break", "a", "--reason", "r", "--", "--now"}, 2, "usage", "'--'");
+}
+
+TEST_F(Cli, a_password_in_a_misplaced_url_is_not_repeated) {
+  const std::string url = "postgres://app:s3cr/et@db/locks?password=s3cr-et2";
+  for (const Words& words : std::vector<Words>{{url},
+                                               {"lock", url},
+                                               {"lock", "find", url},
+                                               {"lock", "show", "a", "b", url},
+                                               {"lock", "find", "--limit", url},
+                                               {"lock", "find", "--limit=" + url},
+                                               {"lock", "find", "--store", url, "--limit", "x"},
+                                               {"lock", "find", "--sotre", url},
+                                               {"--sotre=" + url}}) {
+    refuses(words, 2, "usage", "");
+    const auto told = baton(words).err;
+    EXPECT_EQ(told.find("s3cr"), std::string::npos) << told;
+    EXPECT_EQ(told.find("et2"), std::string::npos) << told;
+  }
+}
+
+TEST_F(Cli, the_value_of_an_option_is_no_option) {
+  EXPECT_EQ(baton({"lock", "break", "a", "--reason", "--json"}).out, "a was held by nobody\n");
+}
+
 // --- bad stores ----------------------------------------------------------------------------------
 
 TEST_F(Cli, a_malformed_url_is_refused) {
