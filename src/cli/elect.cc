@@ -214,7 +214,7 @@ Result<int> elect(Context& context, const ElectArguments& arguments) {
   const Signals signals;
   Candidate candidate(context, arguments, program.path, signals, plan->grace);
   if (!arguments.node.empty()) settings->owner = arguments.node;
-  auto opened = open_counted(*settings, arguments.metrics);
+  auto opened = open_counted(*settings, arguments.metrics, context.out);
   if (!opened) return opened.error();
   candidate.store_is_open();
   plan->options.on_new_leader = [&, self = opened->locks.owner()](const Leader& leader) {

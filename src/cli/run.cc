@@ -139,7 +139,7 @@ Result<int> run(Context& context, const RunArguments& arguments) {
 
   const Signals signals;
   StopOnSignal waiting(signals);
-  auto opened = open_counted(*settings, arguments.metrics);
+  auto opened = open_counted(*settings, arguments.metrics, context.out);
   if (!opened) return opened.error();
   LockClient& locks = opened->locks;
   waiting.ask_politely();

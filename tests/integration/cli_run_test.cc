@@ -120,6 +120,12 @@ TEST_F(CliRun, a_bad_address_for_metrics_is_refused_before_anything_runs) {
   EXPECT_FALSE(std::filesystem::exists(dir_ / "ran"));
 }
 
+TEST_F(CliRun, which_port_has_the_metrics_is_told_in_json_too) {
+  const auto ran = baton({"run", "job", "--json", "--metrics", "127.0.0.1:0", "--", "true"});
+  EXPECT_EQ(ran.err.rfind(R"({"event":"metrics","url":"http://127.0.0.1:)", 0), 0U) << ran.err;
+  EXPECT_TRUE(ran.err.ends_with("/metrics\"}\n")) << ran.err;
+}
+
 TEST_F(CliRun, a_busy_lock_is_75_and_says_who_holds_it) {
   auto holder = hold("job", kForEver, {"--owner", "somebody"});
   refuses({"run", "job", "--", "true"}, 75, "busy", "somebody");

@@ -394,6 +394,21 @@ TEST_F(Cli, output_that_cannot_be_written_is_an_error) {
       run({.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " version > /dev/full"}});
   EXPECT_EQ(full.status.code, 1);
   EXPECT_NE(full.err.find("cannot write"), std::string::npos);
+  // Longer than a buffer, so that it fails before the end.
+  const auto early = run(
+      {.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " completion zsh --json > /dev/full"}});
+  EXPECT_EQ(early.status.code, 1);
+  EXPECT_EQ(early.err.rfind("{\"error\":{\"code\":\"error\",\"message\":\"", 0), 0U) << early.err;
+}
+
+TEST_F(Cli, control_characters_of_others_do_not_reach_the_terminal) {
+  const std::string second_set =
+      "\xc2\x9b"
+      "31m";
+  auto holder = hold("job", "echo ready; read line", {"--metadata", "why=\x1b" + second_set});
+  EXPECT_NE(baton({"lock", "show", "job"}).out.find("why=??31m"), std::string::npos);
+  const auto json = baton({"lock", "show", "job", "--json"}).out;
+  EXPECT_NE(json.find("\"why\":\"\\u001b\\u009b31m\""), std::string::npos) << json;
 }
 
 }  // namespace
