@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -60,6 +61,18 @@ std::vector<pid_t> descendants() {
   }
   found.erase(found.begin());
   return found;
+}
+
+Reached send(const std::vector<pid_t>& processes, int number) {
+  Reached reached;
+  for (const pid_t pid : processes) {
+    if (kill(pid, number) == 0) {
+      reached.anybody = true;
+    } else if (errno == EPERM) {
+      reached.refused.push_back(pid);
+    }
+  }
+  return reached;
 }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
@@ -152,21 +165,25 @@ Result<Child> Child::start(const std::string& program, const std::vector<std::st
 
 std::optional<int> Child::reap() {
   int status = 0;
-  for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
+  pid_t pid = waitpid(-1, &status, WNOHANG);
+  for (; pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
     if (pid != pid_) continue;
     exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   }
+  // Orphans become our children, so as long as there are descendants some are those.
+  any_left_ = pid == 0;
   return exit_code_;
 }
 
-void Child::signal(int number) const {
-  if (!exit_code_) kill(pid_, number);
-}
+Reached Child::signal(int number) const { return exit_code_ ? Reached{} : send({pid_}, number); }
 
-void Child::signal_all(int number) const {
-  for (const pid_t pid : descendants()) kill(pid, number);
+Reached Child::signal_all(int number) const {
+  auto all = descendants();
+  // Also where /proc is missing, or hides the processes of other users.
+  if (!exit_code_ && std::find(all.begin(), all.end(), pid_) == all.end()) {
+    all.insert(all.begin(), pid_);
+  }
+  return send(all, number);
 }
-
-bool Child::any_left() { return !descendants().empty(); }
 
 }  // namespace baton::cli

@@ -21,10 +21,17 @@ struct Program {
 };
 [[nodiscard]] Program find_program(const std::string& name);
 
+// Whom a signal has reached.
+struct Reached {
+  bool anybody = false;
+  std::vector<pid_t> refused;  // whom we may not signal; a parent comes before its children
+};
+
 // The child stays in our process group: a terminal then treats both as one job, so that Ctrl-C and
 // Ctrl-Z reach it once, pipelines work, and it may read the keyboard. What must reach everything it
 // started goes to our descendants one by one instead of to a group; orphans become our children
-// (PR_SET_CHILD_SUBREAPER), so none gets away. It is killed if we are.
+// (PR_SET_CHILD_SUBREAPER), so none gets away. It is killed if we are, unless it has become
+// another user: that ends the kernel's promise, and our right to signal it.
 //
 // Start it from the main thread: the kernel kills it when the *thread* that started it ends.
 class Child {
@@ -38,14 +45,17 @@ class Child {
   // it was killed by one.
   std::optional<int> reap();
 
-  void signal(int number) const;      // the command, if it still runs
-  void signal_all(int number) const;  // it and all its descendants
-  [[nodiscard]] static bool any_left();
+  // Whether it or anything that it started was left then.
+  [[nodiscard]] bool any_left() const { return any_left_; }
+
+  Reached signal(int number) const;      // the command, if it still runs
+  Reached signal_all(int number) const;  // it and all its descendants
 
  private:
   explicit Child(pid_t pid) : pid_(pid) {}
   pid_t pid_;
   std::optional<int> exit_code_;
+  bool any_left_ = true;
 };
 
 }  // namespace baton::cli

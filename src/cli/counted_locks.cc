@@ -2,14 +2,14 @@
 
 #ifdef BATON_HAS_METRICS
 
-#include <cstdio>
-
+#include "cli/json_writer.h"
 #include "observe/lock_metrics.h"
 #include "observe/metrics_server.h"
 
 namespace baton::cli {
 
-Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics) {
+Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
+                                  const Output& out) {
   if (metrics.empty()) {
     auto locks = open(settings.store, {.owner = settings.owner});
     if (!locks) return locks.error();
@@ -21,9 +21,11 @@ Result<CountedLocks> open_counted(const Settings& settings, const std::string& m
   auto locks = open(settings.store, {.owner = settings.owner,
                                      .observer = std::make_shared<observe::LockMetrics>(counted)});
   if (!locks) return locks.error();
-  // Who asked for any free port has to be told which.
   if (metrics.ends_with(":0")) {
-    std::fprintf(stderr, "baton: metrics on %s/metrics\n", (*server)->url().c_str());
+    const std::string url = (*server)->url() + "/metrics";
+    JsonWriter json;
+    json.begin_object().field("event", "metrics").field("url", url).end_object();
+    out.event("metrics on " + url, json.text());
   }
   return CountedLocks{std::move(*server), std::move(*locks)};
 }
@@ -34,7 +36,8 @@ Result<CountedLocks> open_counted(const Settings& settings, const std::string& m
 
 namespace baton::cli {
 
-Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics) {
+Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
+                                  const Output& /*out*/) {
   if (!metrics.empty()) {
     return Error{.code = Code::unsupported, .message = "this build of Baton has no --metrics"};
   }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "baton/locks.h"
+#include "cli/output.h"
 #include "cli/settings.h"
 
 namespace baton::cli {
@@ -15,8 +16,8 @@ struct CountedLocks {
 };
 
 // `metrics` is what --metrics says: IP:PORT, on which the client's metrics are served at /metrics
-// as long as the server is kept. Empty: none.
+// as long as the server is kept. Empty: none. Who asks for any free port is told which.
 [[nodiscard]] Result<CountedLocks> open_counted(const Settings& settings,
-                                                const std::string& metrics);
+                                                const std::string& metrics, const Output& out);
 
 }  // namespace baton::cli

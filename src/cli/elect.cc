@@ -98,11 +98,11 @@ class Candidate {
          leader.node);
   }
 
-  void warn(const Error& error) const {
+  void warn(const std::string& message) const {
     JsonWriter json;
     json.begin_object().field("event", "warning").field("election", arguments_.name);
-    json.field("message", printable(error.message)).end_object();
-    context_.out.event("warning: " + error.message, json.text());
+    json.field("message", printable(message)).end_object();
+    context_.out.event("warning: " + message, json.text());
   }
 
   // That of the command if one has run to its end, else of the signal that ended the wait.
@@ -125,9 +125,19 @@ class Candidate {
         exit_code_ = not_started(child.error(), exec_error);
         return false;
       }
-      Supervisor supervisor(*child, signals_, term.lease(), stop, grace_);
+      Supervisor supervisor(*child, signals_, term.lease(), stop, grace_,
+                            [this](const std::string& message) { warn(message); });
       const int code = supervisor.wait();
       exit_code_ = code;
+      if (supervisor.left_behind()) {
+        // Another one beside it would be one too many.
+        context_.out.error(
+            to_string(Code::lost),
+            fmt::format("no longer leading {} ({}), and {} could not be ended, or "
+                        "not all that it started",
+                        arguments_.name, term.why_ending(), arguments_.command.front()));
+        return false;
+      }
       if (supervisor.asked_to_end()) return false;
       if (supervisor.lost()) break;
       if (!arguments_.restart) return false;
@@ -204,13 +214,13 @@ Result<int> elect(Context& context, const ElectArguments& arguments) {
   const Signals signals;
   Candidate candidate(context, arguments, program.path, signals, plan->grace);
   if (!arguments.node.empty()) settings->owner = arguments.node;
-  auto opened = open_counted(*settings, arguments.metrics);
+  auto opened = open_counted(*settings, arguments.metrics, context.out);
   if (!opened) return opened.error();
   candidate.store_is_open();
   plan->options.on_new_leader = [&, self = opened->locks.owner()](const Leader& leader) {
     candidate.follow(leader, self);
   };
-  plan->options.on_error = [&](const Error& error) { candidate.warn(error); };
+  plan->options.on_error = [&](const Error& error) { candidate.warn(error.message); };
   Elector elector(opened->locks, arguments.name, plan->options);
   const auto ended = elector.run(
       [&](Leadership& term, const std::stop_token& stop) { candidate.lead(term, stop); },

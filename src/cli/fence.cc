@@ -25,6 +25,7 @@ Result<std::unique_ptr<FenceDatabase>> open_database(const std::string& url) {
   if (scheme == "postgres" || scheme == "postgresql") return open_postgres_fence(url);
 #endif
 #ifdef BATON_HAS_STORE_REDIS
+  // rediss: is refused there, with the reason.
   if (scheme == "redis" || scheme == "redis+unix" || scheme == "rediss") {
     return open_redis_fence(url);
   }

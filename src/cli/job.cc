@@ -132,8 +132,8 @@ Result<int> wait_for_run(Context& context, Opened& opened, const std::string& jo
       if (context.out.json()) {
         print_json(context.out, *status);
       } else {
-        context.out.line(fmt::format("{}: fire {} on {}: {} after {}", job, run.fire, run.node,
-                                     run.result, about(run.duration)));
+        context.out.line(printable(fmt::format("{}: fire {} on {}: {} after {}", job, run.fire,
+                                               run.node, run.result, about(run.duration))));
       }
       return run.result == "ok" ? exit_code::ok : exit_code::error;
     }

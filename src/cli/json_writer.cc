@@ -47,12 +47,16 @@ void JsonWriter::quote(std::string_view text) {
   static constexpr char kDigits[] = "0123456789abcdef";
   const bool utf8 = is_valid_utf8_text(text);
   text_ += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    auto byte = static_cast<unsigned char>(c);
+    // U+0080 to U+009F are controls too: C2 and the byte itself.
+    const bool second_set = utf8 && byte == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (second_set) byte = static_cast<unsigned char>(text[++i]);
     if (c == '"' || c == '\\') {
       text_ += '\\';
       text_ += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
+    } else if (byte < 0x20 || byte == 0x7F || second_set) {
       text_ += "\\u00";
       text_ += kDigits[byte >> 4];
       text_ += kDigits[byte & 15];

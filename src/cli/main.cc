@@ -34,9 +34,8 @@ int perform(Arguments& all, Output& out) {
   return *code;
 }
 
-int start(int argc, char** argv) {
-  Arguments all;
-  const auto parsed = parse(std::vector<std::string>(argv + 1, argv + argc), all);
+int start(std::vector<std::string> words, Arguments& all) {
+  const auto parsed = parse(std::move(words), all);
   Output out(all.json);
   if (!parsed.wrong.empty()) {
     out.error("usage", parsed.wrong);
@@ -53,10 +52,11 @@ int start(int argc, char** argv) {
 }  // namespace baton::cli
 
 int main(int argc, char** argv) {
+  baton::cli::Arguments all;
   try {
-    return baton::cli::start(argc, argv);
+    return baton::cli::start({argv + 1, argv + argc}, all);
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "baton: internal error: %s\n", problem.what());
+    baton::cli::Output(all.json).error("error", std::string("internal error: ") + problem.what());
     return baton::cli::exit_code::error;
   }
 }

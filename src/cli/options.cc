@@ -97,7 +97,8 @@ void add_lock(Command& root, Arguments& all) {
 }
 
 void add_database(Command app, Arguments& all) {
-  app.add("--database", all.fence.database, "The database of the data: sqlite:PATH or postgres://…")
+  app.add("--database", all.fence.database,
+          "The database of the data: sqlite:PATH, postgres://… or redis://…")
       .type("URL")
       .required();
 }
@@ -221,16 +222,26 @@ void describe(Command& root, Arguments& all) {
 
 Understood parse(std::vector<std::string> words, Arguments& all) {
   // What follows -- is the user's command, and none of ours.
-  if (const auto dashes = std::find(words.begin(), words.end(), "--"); dashes != words.end()) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const bool has_command = dashes != words.end();
+  if (has_command) {
     all.run.command.assign(dashes + 1, words.end());
     all.elect.command = all.run.command;
     words.erase(dashes, words.end());
   }
-  all.json = std::find(words.begin(), words.end(), "--json") != words.end();
   Program program("baton",
                   "Of all the replicas of a service, exactly one does each piece of work.");
   describe(program, all);
-  return program.understand(words);
+  auto understood = program.understand(words);
+  if (has_command && understood.wrong.empty() && understood.help.empty() &&
+      !program.is_followed()) {
+    understood.wrong = "only run and elect take a command behind '--'; see 'baton --help'";
+  }
+  // Words that are not understood may have ended before --json was.
+  if (!understood.wrong.empty()) {
+    all.json = std::find(words.begin(), words.end(), "--json") != words.end();
+  }
+  return understood;
 }
 
 }  // namespace baton::cli

@@ -8,6 +8,7 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/counted_locks.h"
+#include "cli/json_writer.h"
 #include "cli/signals.h"
 #include "cli/supervisor.h"
 #include "policy/duration.h"
@@ -79,19 +80,29 @@ int give_back(Context& context, Lease& lease, const std::string& name, int code)
   return code;
 }
 
+void warn(Context& context, const std::string& message) {
+  JsonWriter json;
+  json.begin_object().field("event", "warning").field("message", message).end_object();
+  context.out.event("warning: " + message, json.text());
+}
+
 int supervise(Context& context, Lease& lease, Child& child, const Signals& signals,
               const Plan& plan) {
   const std::string name = print_path(plan.what.name);
   int code = 0;
   bool lost = false;
+  bool left_behind = false;
   {
-    Supervisor supervisor(child, signals, lease, lease.lost(), plan.grace);
+    Supervisor supervisor(child, signals, lease, lease.lost(), plan.grace,
+                          [&](const std::string& message) { warn(context, message); });
     code = supervisor.wait();
     lost = supervisor.lost();
+    left_behind = supervisor.left_behind();
   }
   if (!lost) return give_back(context, lease, name, code);
   Error error = lost_error(name, lease.why_lost());
-  error.message += "; the command was ended";
+  error.message += left_behind ? "; the command could not be ended, or not all that it started"
+                               : "; the command was ended";
   (void)lease.release();  // acknowledges a break, so that the next one need not wait for the TTL
   context.out.error(error);
   return exit_code::lost;
@@ -128,7 +139,7 @@ Result<int> run(Context& context, const RunArguments& arguments) {
 
   const Signals signals;
   StopOnSignal waiting(signals);
-  auto opened = open_counted(*settings, arguments.metrics);
+  auto opened = open_counted(*settings, arguments.metrics, context.out);
   if (!opened) return opened.error();
   LockClient& locks = opened->locks;
   waiting.ask_politely();

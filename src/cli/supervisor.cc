@@ -20,8 +20,10 @@ constexpr Millis kTimeToTidyTheTerminal{50};
 
 // Between the loss signal and the moment the store may give the lock away lies the margin. What
 // still runs has to be gone before that; killing and collecting it takes a little time too.
+constexpr Millis kTimeToKill{100};
+
 Millis time_to_end(Millis grace, Millis ttl) {
-  return std::min(grace, core::margin(ttl) - Millis(100));
+  return std::min(grace, core::margin(ttl) - kTimeToKill);
 }
 
 }  // namespace
@@ -37,37 +39,73 @@ void StopEvent::Notify::operator()() const {
 }
 
 Supervisor::Supervisor(Child& child, const Signals& signals, const Lease& lease,
-                       const std::stop_token& loss, Millis grace)
-    : child_(child), signals_(signals), lease_(lease), grace_(grace), loss_(loss) {}
+                       const std::stop_token& loss, Millis grace, Warn warn)
+    : child_(child),
+      signals_(signals),
+      lease_(lease),
+      grace_(grace),
+      warn_(std::move(warn)),
+      loss_(loss),
+      over_at_(BootClock::now()) {}
 
 int Supervisor::wait() {
+  const auto look_every = static_cast<int>(core::margin(lease_.ttl()).count() / 2);
   while (true) {
+    look_at_lease();
     const auto ended = child_.reap();
     if (!lost_ && ended) return *ended;
-    if (lost_ && !Child::any_left()) return ended.value_or(exit_code::lost);
-    if (lost_ && !killing_ && BootClock::now() >= kill_at_) killing_ = true;
-    if (killing_) child_.signal_all(SIGKILL);
+    if (lost_ && !child_.any_left()) return ended.value_or(exit_code::lost);
+    if (out_of_reach_ && BootClock::now() >= over_at_) {
+      left_behind_ = true;
+      return exit_code::lost;
+    }
+    if (lost_ && BootClock::now() >= kill_at_) {
+      const Reached reached = child_.signal_all(SIGKILL);
+      out_of_reach_ = !reached.anybody;
+      tell(reached);
+    }
     std::array<pollfd, 2> files{pollfd{signals_.file(), POLLIN, 0},
                                 pollfd{lost_ ? -1 : loss_.file(), POLLIN, 0}};
-    poll(files.data(), files.size(), lost_ ? 10 : -1);
+    poll(files.data(), files.size(), lost_ ? 10 : look_every);
     if (files[1].revents != 0) begin_end();
     signalfd_siginfo signal{};
     while (signals_.next(signal)) pass_on(signal);
   }
 }
 
+// From time to time, because a lease that is lost does not tell any more until when it was ours: we
+// may hear of the loss late, after a stop or a suspend.
+void Supervisor::look_at_lease() {
+  const Instant now = BootClock::now();
+  const Millis left = lease_.remaining();
+  if (left > Millis(0)) over_at_ = now + left + core::margin(lease_.ttl());
+}
+
 void Supervisor::begin_end() {
   lost_ = true;
-  kill_at_ = BootClock::now() + time_to_end(grace_, lease_.ttl());
-  child_.signal_all(SIGTERM);
+  const Instant now = BootClock::now();
+  kill_at_ = std::min(now + time_to_end(grace_, lease_.ttl()), over_at_ - kTimeToKill);
+  if (now >= kill_at_) return;  // a stopped command must not even wake up
+  tell(child_.signal_all(SIGTERM));
   child_.signal_all(SIGCONT);  // a stopped process would not hear of it
+}
+
+void Supervisor::tell(const Reached& reached) {
+  if (told_ || reached.refused.empty()) return;
+  told_ = true;
+  warn_(
+      fmt::format("may not signal process {}, which runs as another user; if the lock is lost it "
+                  "goes on without it",
+                  reached.refused.front()));
 }
 
 void Supervisor::pass_on(const signalfd_siginfo& signal) {
   const int number = static_cast<int>(signal.ssi_signo);
   if (number == SIGCHLD) return;
   if (ends(signal)) asked_to_end_ = true;
-  if (!from_terminal(signal)) child_.signal(number);
+  // What was stopped with us does not go on if the lock ran out meanwhile.
+  const bool too_late = number == SIGCONT && !lease_.valid();
+  if (!from_terminal(signal) && !too_late) tell(child_.signal(number));
   if (number != SIGTSTP) return;
   // A stopped baton does not renew. The command is stopped as well, so nobody works under a lock
   // that runs out; if it has when we are continued, the keeper notices and we end it. SIGTSTP

@@ -36,30 +36,41 @@ class StopEvent {
 // Until the command, or on loss all that it started, has ended.
 class Supervisor {
  public:
+  using Warn = std::function<void(const std::string& message)>;
+
   // `loss` fires before another one can have the lock.
   Supervisor(Child& child, const Signals& signals, const Lease& lease, const std::stop_token& loss,
-             Millis grace);
+             Millis grace, Warn warn);
 
   // The exit code of the command.
   int wait();
 
   [[nodiscard]] bool lost() const { return lost_; }
 
+  // Something is left although the lock is over: we may not end it, or cannot find it.
+  [[nodiscard]] bool left_behind() const { return left_behind_; }
+
   // Whether a signal that asks us to end was passed on to the command.
   [[nodiscard]] bool asked_to_end() const { return asked_to_end_; }
 
  private:
+  void look_at_lease();
   void begin_end();
   void pass_on(const signalfd_siginfo& signal);
+  void tell(const Reached& reached);
 
   Child& child_;
   const Signals& signals_;
   const Lease& lease_;
   Millis grace_;
+  Warn warn_;
   StopEvent loss_;
   bool lost_ = false;
-  bool killing_ = false;
+  bool out_of_reach_ = false;  // nobody heard the last SIGKILL
+  bool left_behind_ = false;
+  bool told_ = false;
   bool asked_to_end_ = false;
+  Instant over_at_;  // the store may give the lock away
   Instant kill_at_{};
 };
 

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "baton/locks.h"
 #include "policy/suggest.h"
 
 namespace baton::command_line {
@@ -101,12 +102,28 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
   return {};
 }
 
-std::string explain(CLI::App& root, const std::vector<std::string>& words,
+// A URL at a place where none belongs is repeated in the message, and may have a password.
+std::string without_passwords(std::string message, const std::vector<std::string>& words) {
+  for (const auto& word : words) {
+    for (const auto& text : {word, word.substr(word.find('=') + 1)}) {
+      const std::string hidden = redact_url(text);
+      if (hidden == text) continue;
+      for (auto at = message.find(text); at != std::string::npos;
+           at = message.find(text, at + hidden.size())) {
+        message.replace(at, text.size(), hidden);
+      }
+    }
+  }
+  return message;
+}
+
+std::string explain(CLI::App& root, std::vector<std::string> words,
                     const CLI::ParseError& problem) {
+  std::string message = without_passwords(problem.what(), words);
+  for (auto& word : words) word = redact_url(word);
   const Reached at = reached(root, words);
   std::vector<std::string> names;
   for (const auto* child : commands_of(*at.app)) names.push_back(child->get_name());
-  std::string message = problem.what();
   if (!at.unknown.empty()) {
     message = unknown("command", at.unknown, names);
   } else if (auto option = unknown_option(*at.app, words); !option.empty()) {
@@ -234,6 +251,12 @@ Program::Program(std::unique_ptr<CLI::App> root) : Command(*root), root_(std::mo
 }
 
 Program::~Program() = default;
+
+bool Program::is_followed() const {
+  const auto& followed = static_cast<const HelpText&>(*root_->get_formatter()).followed_by;
+  return std::any_of(followed.begin(), followed.end(),
+                     [](const auto& command) { return command.first->parsed(); });
+}
 
 Understood Program::understand(const std::vector<std::string>& words) {
   try {

@@ -59,7 +59,7 @@ class Command {
 
   void footer(const std::string& text);
   void group_help(const std::string& heading);
-  void followed_by(const std::string& rest);  // in its usage, but not read here
+  void followed_by(const std::string& rest);  // in its usage, but not read here; see is_followed
   void when_given(std::function<void()> call);
   [[nodiscard]] bool given() const;
 
@@ -81,6 +81,9 @@ class Program : public Command {
 
   // Without help and without anything wrong, the command may be done.
   [[nodiscard]] Understood understand(const std::vector<std::string>& words);
+
+  // Whether the command that was understood has a rest that is not read here.
+  [[nodiscard]] bool is_followed() const;
 
  private:
   explicit Program(std::unique_ptr<CLI::App> root);

@@ -1,5 +1,8 @@
 // The composition root of the library: the one place that knows every store by name.
 
+#include <algorithm>
+#include <vector>
+
 #include "baton/locks.h"
 #include "baton/memory_store.h"
 #include "baton/store_admin.h"
@@ -124,25 +127,31 @@ Result<LockClient> open(std::string_view url, ClientOptions options) {
   return LockClient::make(std::move(*store), std::move(options));
 }
 
-// Hides what stands between the first ':' of the user part and its '@', and any password option.
+// What stands behind the first ':' of the user part up to the last '@', and any password option. A
+// password may have characters in it that should have been escaped: rather too much is hidden than
+// a piece of it shown.
 std::string redact_url(std::string_view url) {
-  std::string out(url);
-  const auto slashes = out.find("://");
-  if (slashes != std::string::npos) {
-    const auto begin = slashes + 3;
-    const auto end = std::min(out.find('/', begin), out.size());
-    const auto at = out.rfind('@', end);
-    const auto colon = out.find(':', begin);
-    if (at != std::string::npos && at > begin && colon != std::string::npos && colon < at) {
-      out.replace(colon + 1, at - colon - 1, "***");
+  std::vector<bool> hidden(url.size());
+  const auto hide = [&](std::size_t begin, std::size_t end) {
+    for (auto i = begin; i < std::min(end, url.size()); ++i) hidden[i] = true;
+  };
+  if (const auto slashes = url.find("://"); slashes != std::string_view::npos) {
+    const auto colon = url.find(':', slashes + 3);
+    const auto at = url.rfind('@');
+    if (at != std::string_view::npos && colon < at) hide(colon + 1, at);
+  }
+  for (const std::string_view option : {"password=", "passfile="}) {
+    for (auto found = url.find(option); found != std::string_view::npos;
+         found = url.find(option, found + option.size())) {
+      hide(found + option.size(), url.find('&', found));
     }
   }
-  for (const std::string_view option : {"password=", "passfile=", "sslpassword="}) {
-    for (auto found = out.find(option); found != std::string::npos;
-         found = out.find(option, found + option.size())) {
-      const auto begin = found + option.size();
-      const auto end = std::min(out.find('&', begin), out.size());
-      out.replace(begin, end - begin, "***");
+  std::string out;
+  for (std::size_t i = 0; i < url.size(); ++i) {
+    if (!hidden[i]) {
+      out += url[i];
+    } else if (i == 0 || !hidden[i - 1]) {
+      out += "***";
     }
   }
   return out;

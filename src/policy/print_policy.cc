@@ -22,12 +22,17 @@ std::string scalar(const std::string& text) {
   if (is_plain(text)) return text;
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    auto byte = static_cast<unsigned char>(c);
+    // U+0080 to U+009F are controls too: C2 and the byte itself, which is what \x names.
+    const bool second_set =
+        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
+    if (second_set) byte = static_cast<unsigned char>(text[++i]);
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
+    } else if (byte < 0x20 || byte == 0x7F || second_set) {
       out += "\\x";
       out += kDigits[byte >> 4];
       out += kDigits[byte & 15];

@@ -1,5 +1,7 @@
 // baton job and baton node, with a replica that has jobs.
 
+#include <sqlite3.h>
+
 #include "cli_support.h"
 
 namespace baton::test {
@@ -20,6 +22,14 @@ class CliJob : public CliTest {
   bool shows(const Words& words, const std::string& part) {
     return poll_until([&] { return baton(words).out.find(part) != std::string::npos; }, patience,
                       50ms);
+  }
+  void sql(const char* statement) const {
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open((dir_ / "locks.db").c_str(), &database), SQLITE_OK);
+    sqlite3_busy_timeout(database, 10'000);
+    EXPECT_EQ(sqlite3_exec(database, statement, nullptr, nullptr, nullptr), SQLITE_OK)
+        << sqlite3_errmsg(database);
+    sqlite3_close(database);
   }
   std::unique_ptr<Process> replica_;
 };
@@ -61,6 +71,20 @@ TEST_F(CliJob, pause_run_skip_and_resume_reach_the_replica) {
             std::string::npos);
   EXPECT_EQ(baton({"job", "resume", "report"}).out, "report goes on\n");
   EXPECT_TRUE(shows({"job", "show", "report"}, "skipped"));
+}
+
+TEST_F(CliJob, what_others_wrote_into_the_store_does_not_reach_the_terminal_as_it_is) {
+  start_replica({"names=report", "every=3600000", "run=1"});
+  EXPECT_TRUE(shows({"job", "show", "report"}, "fire 1 on node-a"));
+  replica_->close_stdin();
+  ASSERT_TRUE(replica_->wait());
+  auto run = start({"job", "run", "report", "--wait", "30s"});
+  EXPECT_TRUE(shows({"job", "show", "report", "--json"}, "\"run_requests\":1"));
+  // As if a node of a strange name had done it.
+  sql(R"(UPDATE baton_lock SET doc = replace(replace(doc, '\"runs\":1', '\"runs\":0'),
+                                             'node-a', 'node\\u001b[31m'))");
+  ends(*run, 0);
+  EXPECT_EQ(run->out().rfind("report: fire 1 on node?[31m: ok after ", 0), 0U) << run->out();
 }
 
 TEST_F(CliJob, an_unknown_job_is_refused_with_the_nearest_one) {

@@ -19,7 +19,10 @@ struct SqlitePlace {
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, CliAnyStore, SqlitePlace);
 
-class CliRun : public CliTest {};
+class CliRun : public CliTest {
+ protected:
+  std::unique_ptr<Process> stopped_for_too_long(int signal, const std::string& script);
+};
 
 constexpr const char* kForEver = "echo ready; while :; do sleep 0.05; done";
 
@@ -34,6 +37,19 @@ std::string state_of(pid_t pid) {
 
 // One that has ended may wait for its parent to notice, but does nothing any more.
 bool has_ended(pid_t pid) { return state_of(pid).empty() || state_of(pid) == "Z"; }
+
+// Stops baton, or lets it stop itself with the command, until somebody else has had the lock. One
+// that was stopped inside a transaction of SQLite would keep everybody out: then another one is.
+std::unique_ptr<Process> CliRun::stopped_for_too_long(int signal, const std::string& script) {
+  while (true) {
+    auto process = hold("job", script, {"--ttl", "3s"});
+    process->kill(signal);
+    EXPECT_TRUE(poll_until([&] { return state_of(process->pid()) == "T"; }));
+    if (baton({"run", "other", "--", "true"}).status.code != 0) continue;
+    EXPECT_EQ(baton({"run", "job", "--wait", "1m", "--", "true"}).status.code, 0);
+    return process;
+  }
+}
 
 TEST_F(CliRun, the_exit_code_is_that_of_the_command) {
   EXPECT_EQ(baton({"run", "job", "--", "true"}).status.code, 0);
@@ -102,6 +118,12 @@ TEST_F(CliRun, a_bad_address_for_metrics_is_refused_before_anything_runs) {
   refuses({"run", "job", "--metrics", "9464", "--", "touch", "ran"}, 2, "bad_request",
           "write IP:PORT");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "ran"));
+}
+
+TEST_F(CliRun, which_port_has_the_metrics_is_told_in_json_too) {
+  const auto ran = baton({"run", "job", "--json", "--metrics", "127.0.0.1:0", "--", "true"});
+  EXPECT_EQ(ran.err.rfind(R"({"event":"metrics","url":"http://127.0.0.1:)", 0), 0U) << ran.err;
+  EXPECT_TRUE(ran.err.ends_with("/metrics\"}\n")) << ran.err;
 }
 
 TEST_F(CliRun, a_busy_lock_is_75_and_says_who_holds_it) {
@@ -241,6 +263,46 @@ TEST_F(CliRun, a_stopped_baton_stops_the_command_and_both_go_on) {
   EXPECT_TRUE(poll_until([&] { return state_of(pid) == "S"; }));
   process->write("\n");
   ends(*process, 0);
+}
+
+TEST_F(CliRun, a_baton_that_was_stopped_past_its_lock_gives_the_command_no_grace) {
+  auto process = stopped_for_too_long(
+      SIGSTOP, "trap 'echo told' TERM; echo ready; while :; do sleep 0.02; done");
+  process->kill(SIGCONT);
+  ends(*process, 76);
+  EXPECT_EQ(process->out(), "ready\n") << "it ran on beside the next holder";
+}
+
+TEST_F(CliRun, a_command_that_was_stopped_past_its_lock_never_runs_again) {
+  auto process = stopped_for_too_long(SIGTSTP,
+                                      "trap '' TERM; echo beat > beats; echo ready; "
+                                      "while :; do echo beat >> beats; sleep 0.01; done");
+  const auto beats = std::filesystem::file_size(dir_ / "beats");
+  process->kill(SIGCONT);
+  ends(*process, 76);
+  EXPECT_EQ(std::filesystem::file_size(dir_ / "beats"), beats);
+}
+
+TEST_F(CliRun, a_command_that_may_not_be_ended_is_told_of_and_does_not_hold_up_for_ever) {
+  if (geteuid() != 0) return;  // only root can make a process of another user
+  auto with =
+      options({"run", "job", "--ttl", "1s", "--", "setpriv", "--reuid=65534", "--clear-groups",
+               "sh", "-c", "echo $$ ready; exec > /dev/null 2>&1; while :; do sleep 0.02; done"});
+  // Without this right root is a user like any other.
+  with.argv.insert(with.argv.begin(), {"setpriv", "--bounding-set=-kill", "--inh-caps=-kill"});
+  Process process(with);
+  ASSERT_TRUE(process.wait_for_out("ready")) << process.err();
+  const pid_t pid = std::atoi(process.out().c_str());
+  ASSERT_GT(pid, 0);
+  EXPECT_EQ(baton({"lock", "break", "job", "--reason", "r", "--now"}).status.code, 0);
+  ends(process, 76);
+  EXPECT_FALSE(has_ended(pid));
+  ::kill(pid, SIGKILL);
+  const std::string err = process.err();
+  const std::string told = "may not signal process " + std::to_string(pid);
+  EXPECT_NE(err.find(told), std::string::npos) << err;
+  EXPECT_EQ(err.find(told), err.rfind(told)) << "once";
+  EXPECT_NE(err.find("the command could not be ended"), std::string::npos) << err;
 }
 
 TEST_F(CliRun, metadata_is_seen_by_others) {

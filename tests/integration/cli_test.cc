@@ -91,6 +91,34 @@ TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
   refuses({"run", "a", "b", "--", "true"}, 2, "usage", "not expected");
 }
 
+TEST_F(Cli, a_command_is_refused_where_none_is_run) {
+  refuses({"lock", "show", "a", "--", "true"}, 2, "usage", "'--'");
+  refuses({"version", "--"}, 2, "usage", "'--'");
+  refuses({"lock", "break", "a", "--reason", "r", "--", "--now"}, 2, "usage", "'--'");
+}
+
+TEST_F(Cli, a_password_in_a_misplaced_url_is_not_repeated) {
+  const std::string url = "postgres://app:s3cr/et@db/locks?password=s3cr-et2";
+  for (const Words& words : std::vector<Words>{{url},
+                                               {"lock", url},
+                                               {"lock", "find", url},
+                                               {"lock", "show", "a", "b", url},
+                                               {"lock", "find", "--limit", url},
+                                               {"lock", "find", "--limit=" + url},
+                                               {"lock", "find", "--store", url, "--limit", "x"},
+                                               {"lock", "find", "--sotre", url},
+                                               {"--sotre=" + url}}) {
+    refuses(words, 2, "usage", "");
+    const auto told = baton(words).err;
+    EXPECT_EQ(told.find("s3cr"), std::string::npos) << told;
+    EXPECT_EQ(told.find("et2"), std::string::npos) << told;
+  }
+}
+
+TEST_F(Cli, the_value_of_an_option_is_no_option) {
+  EXPECT_EQ(baton({"lock", "break", "a", "--reason", "--json"}).out, "a was held by nobody\n");
+}
+
 // --- bad stores ----------------------------------------------------------------------------------
 
 TEST_F(Cli, a_malformed_url_is_refused) {
@@ -366,6 +394,21 @@ TEST_F(Cli, output_that_cannot_be_written_is_an_error) {
       run({.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " version > /dev/full"}});
   EXPECT_EQ(full.status.code, 1);
   EXPECT_NE(full.err.find("cannot write"), std::string::npos);
+  // Longer than a buffer, so that it fails before the end.
+  const auto early = run(
+      {.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " completion zsh --json > /dev/full"}});
+  EXPECT_EQ(early.status.code, 1);
+  EXPECT_EQ(early.err.rfind("{\"error\":{\"code\":\"error\",\"message\":\"", 0), 0U) << early.err;
+}
+
+TEST_F(Cli, control_characters_of_others_do_not_reach_the_terminal) {
+  const std::string second_set =
+      "\xc2\x9b"
+      "31m";
+  auto holder = hold("job", "echo ready; read line", {"--metadata", "why=\x1b" + second_set});
+  EXPECT_NE(baton({"lock", "show", "job"}).out.find("why=??31m"), std::string::npos);
+  const auto json = baton({"lock", "show", "job", "--json"}).out;
+  EXPECT_NE(json.find("\"why\":\"\\u001b\\u009b31m\""), std::string::npos) << json;
 }
 
 }  // namespace

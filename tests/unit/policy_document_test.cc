@@ -143,6 +143,15 @@ TEST(policy_document, what_is_printed_is_read_again) {
   EXPECT_EQ(*again, parsed);
 }
 
+TEST(policy_document, a_control_character_is_printed_as_an_escape_and_read_again) {
+  Policy policy;
+  policy.subjects["page"].description = "a \x1b[31m \x7f \xc2\x80 \xc2\x9b \xc2\xa0 \xc3\xa4";
+  const auto printed = policy::print_policy(policy);
+  EXPECT_NE(printed.find(R"(a \x1b[31m \x7f \x80 \x9b )"), std::string::npos) << printed;
+  EXPECT_NE(printed.find("\xc2\xa0 \xc3\xa4"), std::string::npos) << printed;
+  EXPECT_EQ(parse_policy(printed).value(), policy);
+}
+
 TEST(policy_document, what_is_stored_is_read_again_on_one_line) {
   auto policy = parse_policy(kGood).value();
   policy.version = 7;
