@@ -13,6 +13,7 @@
 #include "json/json.h"
 #include "kubernetes_support.h"
 #include "store/kubernetes/lease_api.h"
+#include "support/fault_proxy.h"
 #include "support/loopback.h"
 #include "support/postgres_server.h"
 
@@ -157,6 +158,14 @@ class KubernetesLine : public KubernetesTest {
     cluster.token = KubeServer::token("admin");
     return LeaseApi(cluster, boot_clock());
   }
+
+  // With a kubeconfig in that directory.
+  std::string url_at(int port, const TempDir& dir) {
+    json config = json::parse(std::ifstream(server->kubeconfig("admin", space)));
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:" + std::to_string(port);
+    std::ofstream(dir / "config") << config;
+    return "k8s://?kubeconfig=" + (dir / "config").string();
+  }
 };
 
 TEST_F(KubernetesLine, a_watch_that_is_too_far_behind_is_told_to_start_over) {
@@ -227,6 +236,44 @@ TEST_F(KubernetesLine, another_process_hears_of_its_turn_also_after_the_server_r
   EXPECT_EQ(outcome(*two, same_asks(Verb::claim, waiter)), Outcome::granted);
 }
 
+// A load balancer whose backend has gone, or a frozen server behind another: the line stands, and
+// nothing comes.
+TEST_F(KubernetesLine, a_waiter_asks_for_its_turn_although_a_silent_watch_tells_it_nothing) {
+  FaultProxy proxy(std::stoi(server->address().substr(server->address().rfind(':') + 1)));
+  TempDir dir;
+  const std::string url = url_at(proxy.port(), dir);
+  auto one = open();
+  std::uint64_t number = 0;
+  // Whether the waiter went by its watch: it must have heard of something before.
+  const auto believes_a_silent_watch = [&] {
+    const std::string name = "DEFAULT:silent:" + std::to_string(++number);
+    auto time = std::make_shared<ManualTime>();
+    auto two = open({.url = url, .now = [time] { return time->now(); }});
+    const Request holder = acquire(++number, name);
+    Request waiter = acquire(++number, name, Mode::X, Millis(600'000));
+    waiter.handoff = Millis(10'000);
+    EXPECT_EQ(outcome(*one, holder), Outcome::granted);
+    EXPECT_EQ(outcome(*two, waiter), Outcome::queued);
+    EXPECT_EQ(outcome(*one, acquire(++number, name, Mode::X, Millis(600'000))), Outcome::queued);
+    const Request claim = same_asks(Verb::claim, waiter);
+    EXPECT_EQ(outcome(*two, claim), Outcome::queued);
+    proxy.silence();
+    EXPECT_EQ(outcome(*one, same_asks(Verb::release, holder)), Outcome::done);
+    Outcome said = Outcome::invalid;
+    const auto is_told = [&](Outcome wanted) {
+      const auto replies = two->apply({&claim, 1}, BootClock::now() + 2s);
+      if (replies) said = replies->at(0).outcome;
+      return said == wanted;
+    };
+    (void)poll_until([&] { return is_told(Outcome::queued) || said == Outcome::granted; });
+    const bool believed = said == Outcome::queued;
+    time->advance(Millis(6'000));
+    EXPECT_TRUE(poll_until([&] { return is_told(Outcome::granted); }));
+    return believed;
+  };
+  EXPECT_TRUE(poll_until(believes_a_silent_watch));
+}
+
 TEST_F(KubernetesLine, the_holder_of_a_lock_broken_by_another_process_is_woken) {
   auto one = open();
   auto two = open();
@@ -242,14 +289,10 @@ TEST_F(KubernetesLine, the_holder_of_a_lock_broken_by_another_process_is_woken) 
 }
 
 TEST_F(KubernetesLine, a_server_that_is_not_there_is_unavailable_by_the_deadline) {
-  const std::string config = server->kubeconfig("admin", space);
-  json nowhere = json::parse(std::ifstream(config));
-  nowhere["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:" + std::to_string(free_port());
   TempDir dir;
-  std::ofstream(dir / "config") << nowhere;
+  const std::string url = url_at(free_port(), dir);
   const auto began = BootClock::now();
-  const auto opened = store::open_kubernetes_store_with(
-      {.url = "k8s://?kubeconfig=" + (dir / "config").string()}, began + 5s);
+  const auto opened = store::open_kubernetes_store_with({.url = url}, began + 5s);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, Code::unavailable);
   EXPECT_TRUE(opened.error().retryable);

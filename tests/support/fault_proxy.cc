@@ -57,6 +57,7 @@ struct FaultProxy::Link {
   };
   std::array<Way, 2> ways;
   bool dead = false;
+  bool silent = false;
 
   Link(int client, int server) : ways{Way{client, server, {}}, Way{server, client, {}}} {}
   ~Link() {
@@ -145,6 +146,11 @@ void FaultProxy::heal() {
   signal();
 }
 
+void FaultProxy::silence() {
+  silence_ = true;
+  signal();
+}
+
 void FaultProxy::delay(std::chrono::milliseconds by) {
   delay_ms_ = by.count();
   signal();
@@ -184,6 +190,7 @@ int FaultProxy::step() {
   const std::chrono::milliseconds delay(delay_ms_.load());
   auto next = Clock::now() + std::chrono::seconds(1);
   for (auto& link : links_) {
+    if (link->silent) continue;
     for (auto& way : link->ways) {
       link->receive(way, delay);
       link->send_due(way);
@@ -204,6 +211,9 @@ int FaultProxy::step() {
 void FaultProxy::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (reset_.exchange(false)) drop_all();
+    if (silence_.exchange(false)) {
+      for (const auto& link : links_) link->silent = true;
+    }
     int patience = 1000;
     std::vector<pollfd> sockets{{event_, POLLIN, 0}};
     if (!cut_) {
@@ -211,6 +221,7 @@ void FaultProxy::work(const std::stop_token& stop) {
       patience = step();
       sockets.push_back({listener_, POLLIN, 0});
       for (const auto& link : links_) {
+        if (link->silent) continue;
         for (const auto& way : link->ways) {
           if (!way.ended) sockets.push_back({way.from, POLLIN, 0});
         }

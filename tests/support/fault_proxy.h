@@ -25,6 +25,9 @@ class FaultProxy {
   void cut();
   void heal();
 
+  // The connections that there are carry nothing more, in either direction; new ones do.
+  void silence();
+
   // From now on everything arrives so much later.
   void delay(std::chrono::milliseconds by);
 
@@ -48,6 +51,7 @@ class FaultProxy {
   int port_ = 0;
   std::atomic<bool> cut_ = false;
   std::atomic<bool> reset_ = false;
+  std::atomic<bool> silence_ = false;
   std::atomic<std::int64_t> delay_ms_ = 0;
   std::atomic<int> connections_ = 0;
   std::list<std::unique_ptr<Link>> links_;

@@ -61,6 +61,7 @@ NameCache::Wakes NameCache::learn(const std::string& key, LeaseObject lease, con
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[key];
   entry.used = ++uses_;
+  entry.told_at = now.here;
   entry.read_newer(key);
   if (entry.version() >= lease.version) {
     learnt = entry.known;
@@ -83,6 +84,7 @@ NameCache::Wakes NameCache::heard(const std::string& name, std::uint64_t version
   const auto key = keys_.find(name);
   if (key == keys_.end()) return {};
   Entry& entry = entries_[key->second];
+  entry.told_at = now.here;
   if (entry.version() >= version) return {};
   Wakes wakes = new_wakes(wake, entry.wake);
   entry.wake = wake;
@@ -108,7 +110,20 @@ NameCache::Wakes NameCache::heard_of_end(const std::string& name, std::uint64_t 
   return wakes;
 }
 
-void NameCache::wrote(const std::string& key, std::shared_ptr<const Known> known) {
+core::StoreTime NameCache::told_at(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto it = entries_.find(key);
+  return it == entries_.end() ? core::StoreTime{0} : it->second.told_at;
+}
+
+void NameCache::wrote(const std::string& key, std::shared_ptr<const Known> known,
+                      core::StoreTime now) {
+  amend(key, std::move(known));
+  const std::lock_guard lock(mutex_);
+  entries_[key].told_at = now;
+}
+
+void NameCache::amend(const std::string& key, std::shared_ptr<const Known> known) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[key];
   entry.used = ++uses_;

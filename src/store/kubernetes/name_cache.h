@@ -32,13 +32,19 @@ class NameCache {
   Wakes learn(const std::string& key, LeaseObject lease, const Moment& now,
               std::shared_ptr<const Known>& learnt);
 
+  // When the server last told what it is, by answering or by a watch: on the clock of all times.
+  [[nodiscard]] core::StoreTime told_at(const std::string& key);
+
   // What a watch told of the Lease of that name. Most of it is read only when it is needed.
   Wakes heard(const std::string& name, std::uint64_t version, const std::string& wake,
               std::string_view text, const Moment& now);
   Wakes heard_of_end(const std::string& name, std::uint64_t version);
 
   // What we wrote ourselves and therefore know exactly.
-  void wrote(const std::string& key, std::shared_ptr<const Known> known);
+  void wrote(const std::string& key, std::shared_ptr<const Known> known, core::StoreTime now);
+
+  // The same Lease, with what we have not written yet.
+  void amend(const std::string& key, std::shared_ptr<const Known> known);
 
   // There is no Lease any more. `version`: of the last one that is known to be gone.
   void forget(const std::string& key, std::uint64_t version);
@@ -50,6 +56,7 @@ class NameCache {
   struct Entry {
     std::shared_ptr<const Known> known;
     core::StoreTime read_at{0};
+    core::StoreTime told_at{0};
     std::string wake;
     std::string newer;  // heard and not read yet
     std::uint64_t newer_version = 0;

@@ -137,15 +137,15 @@ Result<Written> NameDocuments::write(const core::NameState& state,
 
 Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   const auto nothing = [&] {
-    const bool believed = known_ != nullptr && listener_.hears() && only_asks(step.group);
-    const bool proven = !step.found.guessed || (believed && all_queued(step));
+    const bool proven =
+        !step.found.guessed || (only_asks(step.group) && all_queued(step) && believed(step));
     return Commit{.end = proven ? Commit::End::done : Commit::End::unproven};
   };
   const auto dirty = step.dirty();
   if (dirty.empty()) return nothing();
   const core::NameState& state = step.states.at(key_);
   if (can_wait(step)) {
-    if (step.found.guessed && !listener_.hears()) return Commit{.end = Commit::End::unproven};
+    if (step.found.guessed && !believed(step)) return Commit{.end = Commit::End::unproven};
     keep_for_later(state);
     return Commit{};
   }
@@ -167,6 +167,20 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   }
   remember(step, keep ? std::move(next) : nullptr, std::move(written->lease));
   return Commit{.version = version};
+}
+
+// Who follows the Lease hears when it is its turn, but a line may go silent and look as before. So
+// the server is asked as often as a waiter must come for what it is handed.
+bool NameDocuments::believed(const Step& step) const {
+  if (known_ == nullptr || !listener_.hears()) return false;
+  const auto quiet = step.found.now - cache_.told_at(key_);
+  return std::all_of(
+      known_->state.waiters.begin(), known_->state.waiters.end(), [&](const core::Waiter& waiter) {
+        const bool asks = std::ranges::any_of(step.group.requests, [&](const Request* request) {
+          return request->grant == waiter.grant;
+        });
+        return !asks || quiet < waiter.handoff / 2;
+      });
 }
 
 // Waiters that only refresh their places are the bulk of what is written where many wait, and every
@@ -194,7 +208,7 @@ void NameDocuments::keep_for_later(const core::NameState& state) {
   auto next = std::make_shared<Known>(*known_);
   next->state = state;
   next->state.dirty = false;
-  cache_.wrote(key_, std::move(next));
+  cache_.amend(key_, std::move(next));
 }
 
 // The more often that happens, the longer we stand back; and whoever only queues stands back for
@@ -236,7 +250,7 @@ void NameDocuments::remember(const Step& step, std::shared_ptr<Known> next, Leas
   if (next != nullptr) {
     next->lease = std::move(lease);
     resolve(next->state, next->lease.version);
-    cache_.wrote(key_, std::move(next));
+    cache_.wrote(key_, std::move(next), step.found.now);
   } else {
     cache_.forget(key_, known_->lease.version);
   }

@@ -37,6 +37,7 @@ class NameDocuments final : public Documents {
   [[nodiscard]] Result<Written> write(const core::NameState& state,
                                       const std::vector<core::Wake>& wakes, Known& next,
                                       const Moment& now, Deadline deadline);
+  [[nodiscard]] bool believed(const Step& step) const;
   [[nodiscard]] bool can_wait(const Step& step) const;
   void keep_for_later(const core::NameState& state);
   [[nodiscard]] Commit lost_the_race(const Step& step, Deadline deadline);
