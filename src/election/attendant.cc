@@ -4,8 +4,6 @@
 
 namespace baton::election {
 
-constexpr Millis kLookTimeout{2'000};
-
 Attendant::Attendant(LockClient locks, const ElectorOptions& options, Clock& clock)
     : locks_(std::move(locks)), options_(options), clock_(clock) {}
 

@@ -10,6 +10,8 @@
 
 namespace baton::election {
 
+inline constexpr Millis kLookTimeout{2'000};  // for who leads
+
 // Stands beside a campaign on a thread of its own, because the campaign's thread is taken: by the
 // wait for the lock, or by the work. Reports work that overruns, and who leads.
 class Attendant {

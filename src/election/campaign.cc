@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "core/bad_request.h"
 #include "election/orders.h"
 #include "election/waiting.h"
 
@@ -12,11 +13,6 @@ namespace {
 
 constexpr Millis kFirstBackoff{1'000};
 constexpr Millis kMostBackoff{30'000};
-constexpr Millis kLookTimeout{2'000};
-
-Error bad_request(std::string message) {
-  return {.code = Code::bad_request, .message = std::move(message)};
-}
 
 }  // namespace
 

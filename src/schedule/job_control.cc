@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/bad_request.h"
 #include "node/wall_time.h"
 #include "policy/suggest.h"
 #include "schedule/board.h"
@@ -88,7 +89,7 @@ Error no_such_job(const std::string& job, const std::vector<JobStatus>& known) {
   std::string message = "no scheduler has registered a job '" + job + "'";
   if (!near.empty()) message += "; did you mean '" + near + "'?";
   if (near.empty()) message += "; `baton job list` shows those that there are";
-  return {.code = Code::bad_request, .message = std::move(message)};
+  return bad_request(std::move(message));
 }
 
 Error still_on(const std::string& job, const std::vector<std::string>& nodes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/bad_request.h"
 #include "policy/duration.h"
 #include "schedule/cron.h"
 #include "schedule/hash.h"
@@ -11,14 +12,10 @@ namespace {
 
 constexpr Millis kLongest = std::chrono::hours(24 * 366);
 
-Error bad(std::string message) {
-  return {.code = Code::bad_request, .message = std::move(message)};
-}
-
 Result<void> check_interval(Millis interval, std::string_view what) {
   if (interval <= Millis(0) || interval > kLongest) {
-    return bad("a " + std::string(what) + " is above zero and at most a year, not " +
-               std::to_string(interval.count()) + " ms");
+    return bad_request("a " + std::string(what) + " is above zero and at most a year, not " +
+                       std::to_string(interval.count()) + " ms");
   }
   return {};
 }
@@ -47,7 +44,7 @@ Result<Schedule> Schedule::fixed_delay(Millis delay) {
 
 Result<Schedule> Schedule::fixed_rate(Millis period, std::optional<Millis> phase) {
   if (auto ok = check_interval(period, "period"); !ok) return ok.error();
-  if (phase && *phase < Millis(0)) return bad("a phase is not negative");
+  if (phase && *phase < Millis(0)) return bad_request("a phase is not negative");
   return Schedule(std::make_shared<const Rule>(
       Rule{.kind = Kind::fixed_rate, .interval = period, .phase = phase}));
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <utility>
 
+#include "core/bad_request.h"
 #include "core/trust.h"
 #include "node/wall_time.h"
 #include "schedule/board.h"
@@ -18,10 +19,6 @@ using schedule::Moment;
 namespace {
 
 constexpr Millis kClockSet{100};  // the wall clock moved by more than this against the boot clock
-
-Error bad(std::string message) {
-  return {.code = Code::bad_request, .message = std::move(message)};
-}
 
 std::uint64_t next_number() {
   static std::atomic<std::uint64_t> last{0};
@@ -52,21 +49,21 @@ Result<void> Scheduler::Impl::check(const JobSpec& job) const {
   if (auto ok = validate(schedule::job_name(job.name, options_.region)); !ok) return ok;
   const Millis least = std::max(locks_.capabilities().min_ttl, core::margin(options.lock_ttl) * 2);
   if (options.lock_ttl < least || options.lock_ttl > kMaxTtl) {
-    return bad(who + "a lock TTL of " + in_ms(options.lock_ttl) +
-               " leaves no time to renew it; it is from " + in_ms(least) + " to 24 h here");
+    return bad_request(who + "a lock TTL of " + in_ms(options.lock_ttl) +
+                       " leaves no time to renew it; it is from " + in_ms(least) + " to 24 h here");
   }
   if (options.try_for < Millis(0) || options.at_least_for < Millis(0) ||
       options.at_least_for > kMaxTtl || options.jitter < Millis(0) || options.backoff < Millis(0) ||
       options.backoff_most < Millis(0) || options.report_after < Millis(0)) {
-    return bad(who + "a duration is negative, or above 24 h");
+    return bad_request(who + "a duration is negative, or above 24 h");
   }
   if (options.max_attempts < 0) {
-    return bad(who + "max_attempts is a number of attempts, or 0 for no limit, not " +
-               std::to_string(options.max_attempts));
+    return bad_request(who + "max_attempts is a number of attempts, or 0 for no limit, not " +
+                       std::to_string(options.max_attempts));
   }
   if (job.schedule.kind() == Schedule::Kind::fixed_rate &&
       options.jitter >= job.schedule.interval()) {
-    return bad(who + "a jitter of " + in_ms(options.jitter) + " is not below the period");
+    return bad_request(who + "a jitter of " + in_ms(options.jitter) + " is not below the period");
   }
   return {};
 }
@@ -76,11 +73,12 @@ Result<void> Scheduler::Impl::add(std::string name, Schedule when, JobOptions op
   JobSpec spec{.name = std::move(name), .schedule = std::move(when), .options = std::move(options)};
   spec.hash = schedule::stable_hash(spec.name);
   if (auto ok = check(spec); !ok) return ok;
-  if (!handler) return bad("job '" + spec.name + "' has nothing to run");
+  if (!handler) return bad_request("job '" + spec.name + "' has nothing to run");
   auto job = std::make_shared<const Job>(Job{std::move(spec), std::move(handler)});
   const std::lock_guard lock(mutex_);
   if (!jobs_.emplace(job->spec.name, job).second) {
-    return bad("there are two jobs named '" + job->spec.name + "'; a name stands for one job");
+    return bad_request("there are two jobs named '" + job->spec.name +
+                       "'; a name stands for one job");
   }
   if (engine_ && takes_part(job->spec)) {
     engine_->add(job->spec, moment());
@@ -100,14 +98,14 @@ Result<void> Scheduler::Impl::start() {
   {
     const std::lock_guard lock(mutex_);
     if (first_error_) return *first_error_;
-    if (engine_) return bad("the scheduler has been started before");
+    if (engine_) return bad_request("the scheduler has been started before");
     if (!locks_.capabilities().notes) {
       return Error{.code = Code::unsupported,
                    .message =
                        "this store keeps no notes, by which nodes agree on fires; use "
                        "another one for jobs"};
     }
-    if (options_.workers == 0) return bad("a scheduler needs at least one worker");
+    if (options_.workers == 0) return bad_request("a scheduler needs at least one worker");
   }
   if (node_ == nullptr) {
     NodeOptions own = options_.own_node;

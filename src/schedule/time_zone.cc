@@ -6,16 +6,14 @@
 #include <mutex>
 #include <sstream>
 
+#include "core/bad_request.h"
+
 namespace baton::schedule {
 namespace {
 
 using std::chrono::seconds;
 
 constexpr std::size_t kMaxFileBytes = 1 << 20;
-
-Error bad(std::string message) {
-  return {.code = Code::bad_request, .message = std::move(message)};
-}
 
 bool is_zone_name(std::string_view name) {
   if (name.empty() || name.size() > 64 || name.front() == '/' || name.front() == '.') return false;
@@ -176,7 +174,8 @@ std::chrono::sys_days day_of(const YearlyChange& change, std::chrono::year year)
 }  // namespace
 
 Result<YearlyRule> parse_yearly_rule(std::string_view text) {
-  const Error wrong = bad("not a POSIX time zone rule: '" + std::string(text.substr(0, 80)) + "'");
+  const Error wrong =
+      bad_request("not a POSIX time zone rule: '" + std::string(text.substr(0, 80)) + "'");
   YearlyRule rule;
   RuleText in(text);
   seconds west{0};
@@ -195,7 +194,7 @@ Result<YearlyRule> parse_yearly_rule(std::string_view text) {
 }
 
 Result<TimeZone> TimeZone::parse(std::string_view name, std::string_view file) {
-  const Error wrong = bad("the file of time zone '" + std::string(name) + "' is damaged");
+  const Error wrong = bad_request("the file of time zone '" + std::string(name) + "' is damaged");
   Bytes in(file);
   if (!in.starts_with("TZif")) return wrong;
   Header header = read_header(in);
@@ -246,8 +245,8 @@ Result<std::shared_ptr<const TimeZone>> TimeZone::load(std::string_view name) {
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const TimeZone>, std::less<>> known;
   if (!is_zone_name(name)) {
-    return bad("'" + std::string(name.substr(0, 64)) +
-               "' is not the name of a time zone, such as Europe/Berlin");
+    return bad_request("'" + std::string(name.substr(0, 64)) +
+                       "' is not the name of a time zone, such as Europe/Berlin");
   }
   const std::lock_guard lock(mutex);
   if (const auto it = known.find(name); it != known.end()) return it->second;
@@ -263,8 +262,9 @@ Result<std::shared_ptr<const TimeZone>> TimeZone::load(std::string_view name) {
     if (file) content << file.rdbuf();
     const std::string data = content.str();
     if (data.empty() || data.size() > kMaxFileBytes) {
-      return bad("no time zone '" + std::string(name) +
-                 "' on this machine; is it spelt right, and is the package tzdata installed?");
+      return bad_request(
+          "no time zone '" + std::string(name) +
+          "' on this machine; is it spelt right, and is the package tzdata installed?");
     }
     auto parsed = parse(name, data);
     if (!parsed) return parsed.error();

@@ -16,7 +16,7 @@ constexpr ServerTime kSetBack = std::chrono::seconds(3);
 constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
-std::optional<int> number(std::string_view text) {
+std::optional<int> digits(std::string_view text) {
   int value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
@@ -32,11 +32,11 @@ std::optional<ServerTime> parse_http_date(std::string_view text) {
   for (std::size_t i = 0; i < kMonths.size(); ++i) {
     if (text.substr(8, 3) == kMonths[i]) parts.tm_mon = static_cast<int>(i);
   }
-  const auto day = number(text.substr(5, 2));
-  const auto year = number(text.substr(12, 4));
-  const auto hour = number(text.substr(17, 2));
-  const auto minute = number(text.substr(20, 2));
-  const auto second = number(text.substr(23, 2));
+  const auto day = digits(text.substr(5, 2));
+  const auto year = digits(text.substr(12, 4));
+  const auto hour = digits(text.substr(17, 2));
+  const auto minute = digits(text.substr(20, 2));
+  const auto second = digits(text.substr(23, 2));
   if (!day || !year || !hour || !minute || !second) return std::nullopt;
   if (text.substr(8, 3) != kMonths[static_cast<std::size_t>(parts.tm_mon)]) return std::nullopt;
   parts.tm_mday = *day;
