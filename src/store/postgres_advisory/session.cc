@@ -204,7 +204,9 @@ Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool 
 // be when everybody waits for it; so it is done for nothing now, and undone.
 Result<void> Session::warm_up(Deadline deadline) {
   if (warm_ || !settings_.timers) return {};
-  const LockOf nothing{.grant = new_grant_id()};
+  // A key that is nobody's: the rows of a real one are not to be touched.
+  const GrantId grant = new_grant_id();
+  const LockOf nothing{.lock_key = static_cast<std::int64_t>(grant.high), .grant = grant};
   const core::Claimant nobody;
   if (auto begun = connection_->script("BEGIN", deadline); !begun) return begun.error();
   const auto taken = take(nothing, nobody, std::nullopt, true, Millis(0), std::nullopt, deadline);
