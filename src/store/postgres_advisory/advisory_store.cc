@@ -184,7 +184,8 @@ class PostgresAdvisoryStore final : public LockStore {
       if (to > i) {
         std::vector<Reply*> some(answers.begin() + static_cast<std::ptrdiff_t>(i),
                                  answers.begin() + static_cast<std::ptrdiff_t>(to));
-        verbs.renew({requests.data() + i, to - i}, some);
+        auto renewed = verbs.renew({requests.data() + i, to - i}, some);
+        if (!renewed) return renewed;
         answered = true;
         i = to;
         continue;
