@@ -281,6 +281,28 @@ TEST_F(PostgresAdvisorySilence, leaves_whoever_repeats_an_acquire_in_doubt) {
   }
 }
 
+TEST_F(PostgresAdvisorySilence, in_a_batch_leaves_it_in_doubt_and_what_came_too_late_unsent) {
+  const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b", "DEFAULT:c"};
+  const std::string held = "DEFAULT:held";
+  ASSERT_EQ(ask(*store, acquire(9, held)).outcome, Outcome::granted);
+  hold(keys, 30s);
+  const pid_t second = session_of("DEFAULT:b");
+  std::vector<Request> batch;
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(ask(*store, request(Verb::release, i + 1, keys[i])).outcome, Outcome::done);
+    batch.push_back(noting(acquire(i + 11, keys[i]), 7));  // on the same sessions, in this order
+  }
+  batch.push_back(noting(request(Verb::renew, 9, held), 7));
+  const Silent silent(second);
+  const auto replies = store->apply(batch, in(1s));
+  ASSERT_FALSE(replies) << to_string(replies->at(1).outcome);
+  EXPECT_TRUE(replies.error().in_doubt);
+  silent.go_on();
+  EXPECT_TRUE(poll_until([&] { return ordinal_of("DEFAULT:b") == "7"; })) << "it was sent";
+  EXPECT_EQ(ordinal_of("DEFAULT:c"), "") << "it came too late to be sent";
+  EXPECT_EQ(ordinal_of(held), "");
+}
+
 // postgres-advisory: through the proxy, and straight.
 class PostgresAdvisoryCut : public PostgresAdvisoryFault {
  protected:

@@ -82,7 +82,10 @@ Result<Term> Grants::take(LockOf lock, const core::Claimant& claimant,
 
 Result<void> Grants::queue_up(LockOf lock, const core::Claimant& claimant, Millis ticket,
                               Millis handoff, std::unique_ptr<Session> session, Deadline deadline) {
-  if (auto begun = session->wait_for(lock, claimant, handoff, deadline); !begun) return begun;
+  if (auto begun = session->wait_for(lock, claimant, handoff, deadline); !begun) {
+    begun.error().in_doubt = false;  // whatever has begun ends with the session
+    return begun;
+  }
   auto entry = std::make_unique<Entry>();
   entry->lock = std::move(lock);
   static_cast<core::Claimant&>(entry->holder) = claimant;

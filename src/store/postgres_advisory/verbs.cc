@@ -88,6 +88,10 @@ void Verbs::settle(const std::string& key) {
 }
 
 Result<Reply> Verbs::apply(const Request& request) {
+  // What nobody would wait for the answer of is better not sent.
+  if (BootClock::now() >= deadline_) {
+    return Error{.message = "no time was left for it", .retryable = true};
+  }
   switch (request.verb) {
     case Verb::acquire: return acquire(request);
     case Verb::claim: return claim(request);
