@@ -173,6 +173,136 @@ TEST_F(PostgresAdvisoryFault,
   EXPECT_EQ(other.sql("SELECT pg_try_advisory_lock(" + key + ")"), "t");
 }
 
+// A session that has gone silent while the others answer: its backend is stopped, so nothing that
+// is sent to it is answered before it goes on.
+class PostgresAdvisorySilence : public PostgresAdvisoryFault {
+ protected:
+  // Patience that would show: far longer than a whole test takes without the silent session.
+  std::unique_ptr<LockStore> store = database.store("?baton_apply_timeout=20s");
+  static constexpr Millis kQuick = 10s;
+
+  class Silent {
+   public:
+    explicit Silent(pid_t pid) : pid_(pid) { EXPECT_TRUE(stop_still(pid)); }
+    ~Silent() { go_on(); }
+    Silent(const Silent&) = delete;
+    Silent& operator=(const Silent&) = delete;
+    void go_on() const { ::kill(pid_, SIGCONT); }
+
+   private:
+    const pid_t pid_;
+  };
+
+  [[nodiscard]] pid_t session_of(const std::string& key) const {
+    return std::stoi(Session(database.url())
+                         .sql("SELECT pid FROM baton_advisory.term WHERE key = '" + key + "'"));
+  }
+  [[nodiscard]] std::string ordinal_of(const std::string& key) const {
+    return Session(database.url())
+        .sql("SELECT max(ordinal) FROM baton_advisory.note WHERE key = '" + key + "'");
+  }
+  static Request noting(Request request, std::int64_t ordinal) {
+    request.change.ordinal = ordinal;
+    return request;
+  }
+  void hold(const std::vector<std::string>& keys, Millis ttl) const {
+    for (std::uint64_t i = 0; i < keys.size(); ++i) {
+      ASSERT_EQ(ask(*store, with_ttl(acquire(i + 1, keys[i]), ttl)).outcome, Outcome::granted);
+    }
+  }
+};
+
+TEST_F(PostgresAdvisorySilence, costs_the_other_leases_of_the_process_nothing) {
+  const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b", "DEFAULT:c"};
+  hold(keys, 18s);
+  const Silent silent(session_of("DEFAULT:a"));
+  std::vector<Request> renewals;
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    renewals.push_back(request(Verb::renew, i + 1, keys[i]));
+  }
+  const auto before = BootClock::now();
+  const auto replies = store->apply(renewals, in(20s)).value();
+  EXPECT_EQ(replies[0].outcome, Outcome::busy) << replies[0].message;
+  EXPECT_EQ(replies[1].outcome, Outcome::granted) << replies[1].message;
+  EXPECT_EQ(replies[2].outcome, Outcome::granted) << replies[2].message;
+  const Reply again = ask(*store, renewals[0], in(20s)).value();
+  EXPECT_TRUE(again.outcome == Outcome::busy || again.outcome == Outcome::lost) << again.message;
+  EXPECT_LT(BootClock::now() - before, kQuick);
+}
+
+TEST_F(PostgresAdvisorySilence, ends_with_the_release) {
+  hold({"DEFAULT:a", "DEFAULT:b"}, 6000ms);
+  const Silent silent(session_of("DEFAULT:a"));
+  const auto before = BootClock::now();
+  ASSERT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a"), in(1s))->outcome, Outcome::busy);
+  const Reply released =
+      ask(*store, noting(request(Verb::release, 1, "DEFAULT:a"), 7), in(20s)).value();
+  EXPECT_EQ(released.outcome, Outcome::lost) << "its note was not written";
+  EXPECT_FALSE(released.message.empty());
+  EXPECT_EQ(ask(*store, request(Verb::cancel, 1, "DEFAULT:a"), in(20s))->outcome, Outcome::done);
+  EXPECT_LT(BootClock::now() - before, kQuick);
+  silent.go_on();
+  EXPECT_TRUE(
+      poll_until([&] { return ask(*store, acquire(3, "DEFAULT:a")).outcome == Outcome::granted; }));
+  EXPECT_EQ(ordinal_of("DEFAULT:a"), "");
+}
+
+TEST_F(PostgresAdvisorySilence, ends_with_the_ttl_and_is_not_waited_for) {
+  hold({"DEFAULT:a"}, 2000ms);
+  ASSERT_EQ(ask(*store, acquire(2, "DEFAULT:b")).outcome, Outcome::granted);
+  const Silent silent(session_of("DEFAULT:a"));
+  const auto before = BootClock::now();
+  ASSERT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a"), in(500ms))->outcome, Outcome::busy);
+  Bell bell;
+  const auto watch = store->watch("process-1", bell);
+  EXPECT_TRUE(bell.rings()) << "nobody ended it";
+  EXPECT_EQ(ask(*store, request(Verb::renew, 2, "DEFAULT:b")).outcome, Outcome::granted);
+  EXPECT_LT(BootClock::now() - before, kQuick);
+}
+
+TEST_F(PostgresAdvisorySilence, leaves_whoever_writes_a_note_in_doubt) {
+  hold({kJob}, 30s);
+  const Silent silent(session_of(kJob));
+  const auto reply = ask(*store, noting(request(Verb::renew, 1, kJob), 7), in(500ms));
+  ASSERT_FALSE(reply) << to_string(reply->outcome);
+  EXPECT_TRUE(reply.error().in_doubt);
+  EXPECT_TRUE(reply.error().retryable);
+  silent.go_on();
+  EXPECT_TRUE(poll_until([&] { return ordinal_of(kJob) == "7"; }));
+}
+
+TEST_F(PostgresAdvisorySilence, leaves_whoever_repeats_an_acquire_in_doubt) {
+  hold({kJob}, 30s);
+  const Silent silent(session_of(kJob));
+  for (int i = 0; i < 2; ++i) {
+    const auto reply = ask(*store, acquire(1, kJob), in(500ms));
+    ASSERT_FALSE(reply) << to_string(reply->outcome);
+    EXPECT_TRUE(reply.error().in_doubt);
+  }
+}
+
+TEST_F(PostgresAdvisorySilence, in_a_batch_leaves_it_in_doubt_and_what_came_too_late_unsent) {
+  const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b", "DEFAULT:c"};
+  const std::string held = "DEFAULT:held";
+  ASSERT_EQ(ask(*store, acquire(9, held)).outcome, Outcome::granted);
+  hold(keys, 30s);
+  const pid_t second = session_of("DEFAULT:b");
+  std::vector<Request> batch;
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(ask(*store, request(Verb::release, i + 1, keys[i])).outcome, Outcome::done);
+    batch.push_back(noting(acquire(i + 11, keys[i]), 7));  // on the same sessions, in this order
+  }
+  batch.push_back(noting(request(Verb::renew, 9, held), 7));
+  const Silent silent(second);
+  const auto replies = store->apply(batch, in(1s));
+  ASSERT_FALSE(replies) << to_string(replies->at(1).outcome);
+  EXPECT_TRUE(replies.error().in_doubt);
+  silent.go_on();
+  EXPECT_TRUE(poll_until([&] { return ordinal_of("DEFAULT:b") == "7"; })) << "it was sent";
+  EXPECT_EQ(ordinal_of("DEFAULT:c"), "") << "it came too late to be sent";
+  EXPECT_EQ(ordinal_of(held), "");
+}
+
 // postgres-advisory: through the proxy, and straight.
 class PostgresAdvisoryCut : public PostgresAdvisoryFault {
  protected:

@@ -141,6 +141,20 @@ TEST(PostgresAdvisory, a_numeric_key_is_the_one_that_other_programs_use) {
   EXPECT_EQ(other.sql("SELECT pg_try_advisory_lock(4856221667890123456)"), "t");
 }
 
+// A session practises for its hand-over on rows that are nobody's, whatever the key.
+TEST(PostgresAdvisory, a_waiter_for_key_0_does_not_touch_the_holders_row_before_its_turn) {
+  const AdvisoryDatabase database;
+  const auto store = database.store("?key=0&baton_apply_timeout=60s");
+  ASSERT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
+  Session other(database.url());
+  other.sql("BEGIN");
+  other.sql("SELECT pid FROM baton_advisory.term WHERE lock_key = 0 FOR UPDATE");
+  const auto queued = ask(*store, waiting(2), in(8s));  // the row would be waited for for 12 s
+  ASSERT_TRUE(queued) << queued.error().message;
+  EXPECT_EQ(queued->outcome, Outcome::queued);
+  other.sql("ROLLBACK");
+}
+
 // Replicas of two versions of Baton must agree for ever.
 TEST(PostgresAdvisory, the_key_of_a_name_never_changes) {
   const AdvisoryDatabase database;

@@ -17,6 +17,7 @@ class FakeDocuments final : public Documents {
   int writes = 0;
   bool guesses = false;
   bool knows_versions = false;
+  bool removes_without_version = false;
   std::function<void()> before_commit;
   std::optional<Error> fails;
 
@@ -51,12 +52,13 @@ class FakeDocuments final : public Documents {
     }
     ++revision;
     ++writes;
+    bool removed = false;
     for (const auto& key : dirty) {
       kept[key] = {.state = step.states.at(key), .version = revision};
       kept[key].state.dirty = false;
-      if (core::forgettable(kept[key].state, step.found.now)) kept.erase(key);
+      if (core::forgettable(kept[key].state, step.found.now)) removed = kept.erase(key) != 0;
     }
-    return Commit{.version = revision};
+    return Commit{.version = removed && removes_without_version ? 0 : revision};
   }
 };
 
@@ -159,6 +161,24 @@ TEST_F(DocumentLoopTest, an_error_after_a_part_was_written_leaves_the_rest_busy)
   const auto replies = apply(batch);
   EXPECT_EQ(replies[0].outcome, Outcome::granted);
   EXPECT_EQ(replies[15].outcome, Outcome::busy);
+}
+
+// A document that is removed may have no version after that.
+TEST_F(DocumentLoopTest, an_error_after_a_document_was_removed_does_not_hide_that_it_was) {
+  documents.removes_without_version = true;
+  apply({request(Verb::acquire, 1, "a")});
+  std::vector<Request> batch{request(Verb::release, 1, "a")};
+  for (std::uint64_t i = 2; i <= 8; ++i) {
+    batch.push_back(request(Verb::get, i, "a"));
+  }
+  batch.push_back(request(Verb::acquire, 10, "b"));
+  documents.before_commit = [&] {
+    documents.before_commit = [&] { documents.fails = Error{.message = "down"}; };
+  };
+  const auto replies = loop.apply(batch, BootClock::now() + std::chrono::seconds(10));
+  ASSERT_TRUE(replies) << "nothing is known of the release that was written";
+  EXPECT_EQ(replies->front().outcome, Outcome::done);
+  EXPECT_EQ(replies->back().outcome, Outcome::busy);
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ struct Commit {
     no_trace    // all as it was before, so the store did not use up the version that was drawn from
   };
   End end = End::done;
-  std::uint64_t version = 0;      // done: of the write; 0 if there was none
+  std::uint64_t version = 0;      // done: of the write; 0 if there was none, or it left nothing
   std::optional<Snapshot> found;  // conflict: what is there instead, if the answer said so
 };
 

@@ -171,8 +171,8 @@ class PostgresAdvisoryStore final : public LockStore {
     return wanted.size();
   }
 
-  // One request that fails is answered busy, so that the others have their replies; only if none
-  // has one is it an error.
+  // One request that fails is answered busy, so that the others have their replies; it is an error
+  // only if none has one, or if what failed may have happened all the same.
   Result<void> run(Verbs& verbs, const std::vector<const Request*>& requests,
                    const std::vector<Reply*>& answers) {
     if (auto looked = verbs.look_ahead(requests); !looked) return looked;
@@ -184,7 +184,8 @@ class PostgresAdvisoryStore final : public LockStore {
       if (to > i) {
         std::vector<Reply*> some(answers.begin() + static_cast<std::ptrdiff_t>(i),
                                  answers.begin() + static_cast<std::ptrdiff_t>(to));
-        verbs.renew({requests.data() + i, to - i}, some);
+        auto renewed = verbs.renew({requests.data() + i, to - i}, some);
+        if (!renewed) problem = renewed.error();
         answered = true;
         i = to;
         continue;
@@ -200,7 +201,7 @@ class PostgresAdvisoryStore final : public LockStore {
       }
       ++i;
     }
-    if (problem && !answered) return *problem;
+    if (problem && (!answered || problem->in_doubt)) return *problem;
     return {};
   }
 

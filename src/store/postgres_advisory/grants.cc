@@ -16,6 +16,21 @@ Deadline bounded(Deadline deadline, Millis most) {
 
 }  // namespace
 
+// A lease is renewed after a third of its TTL and trusted for nine tenths: in between there is time
+// for two silent sessions. Whoever has one lease only may wait for it as long as the caller does.
+Deadline Grants::patience(Deadline deadline) const {
+  Millis shortest = Millis::max();
+  int held = 0;
+  for (const auto& [key, name] : book_.names()) {
+    for (const auto& entry : name.entries) {
+      if (!entry->holds) continue;
+      shortest = std::min(shortest, entry->holder.ttl);
+      ++held;
+    }
+  }
+  return held < 2 || !settings_.timers ? deadline : bounded(deadline, shortest / 6);
+}
+
 StoreTime Grants::now() const {
   if (test_clock_) return test_clock_();
   return std::chrono::duration_cast<StoreTime>(BootClock::now().time_since_epoch());
@@ -67,7 +82,10 @@ Result<Term> Grants::take(LockOf lock, const core::Claimant& claimant,
 
 Result<void> Grants::queue_up(LockOf lock, const core::Claimant& claimant, Millis ticket,
                               Millis handoff, std::unique_ptr<Session> session, Deadline deadline) {
-  if (auto begun = session->wait_for(lock, claimant, handoff, deadline); !begun) return begun;
+  if (auto begun = session->wait_for(lock, claimant, handoff, deadline); !begun) {
+    begun.error().in_doubt = false;  // whatever has begun ends with the session
+    return begun;
+  }
   auto entry = std::make_unique<Entry>();
   entry->lock = std::move(lock);
   static_cast<core::Claimant&>(entry->holder) = claimant;
@@ -152,7 +170,7 @@ bool Grants::take_handed(Entry& entry, Deadline deadline) {
 Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
   if (entry.has_lock) return entry.session->finish(entry.lock, {}, false, deadline);
   if (auto asked = control_.cancel(entry.session->pid(), deadline); !asked) return asked;
-  switch (entry.session->finish_wait(deadline)) {
+  switch (entry.session->finish_wait(patience(deadline))) {
     // A session that is told to stop in the moment in which it is handed the lock answers with an
     // error and has the lock all the same.
     case Session::Wait::got_it:
@@ -166,6 +184,11 @@ Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
 
 Result<void> Grants::end(Entry& entry, const NoteChange& change, bool park, Deadline deadline) {
   const Deadline limit = bounded(deadline, settings_.server.apply_limit);
+  if (auto heard = entry.session->catch_up(patience(limit)); !heard) {
+    const std::string why = "its session with the server was silent, and is closed";
+    lose(entry, why);
+    return Error{.code = Code::lost, .message = why};
+  }
   auto ended = entry.holds ? entry.session->finish(entry.lock, change, park, limit)
                            : leave_queue(entry, limit);
   if (!ended && entry.holds && entry.session->usable()) return ended;
@@ -178,6 +201,7 @@ Result<void> Grants::end(Entry& entry, const NoteChange& change, bool park, Dead
 void Grants::drop(Entry& entry, const std::string& why, Deadline deadline) {
   const std::string key = entry.lock.key;
   const GrantId grant = entry.lock.grant;
+  if (!entry.session->catch_up(BootClock::now())) return lose(entry, why);
   if (end(entry, {}, false, deadline)) return;
   if (Entry* left = book_.find(key, grant)) lose(*left, why);
 }

@@ -35,8 +35,13 @@ class Grants {
   Result<void> queue_up(LockOf lock, const core::Claimant& claimant, Millis ticket, Millis handoff,
                         std::unique_ptr<Session> session, Deadline deadline);
 
+  // The longest that one session may be waited for, so that its silence does not cost the others
+  // their leases.
+  [[nodiscard]] Deadline patience(Deadline deadline) const;
+
   // Ends a grant or a wait; settle() sees who is next. After an error the grant goes on if its
-  // session does; else it ends with the session, when the server notices.
+  // session does; else it ends with the session, when the server notices. The error is `lost` if
+  // the session was silent, so that nothing could be written.
   Result<void> end(Entry& entry, const NoteChange& change, bool park, Deadline deadline);
 
   // The same whatever happens.

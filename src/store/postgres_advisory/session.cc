@@ -141,7 +141,7 @@ Result<Term> Session::claim(const LockOf& lock, const core::Claimant& claimant,
 }
 
 // A beat whose answer nobody waited for would be taken for the answer to the next statement.
-Result<void> Session::hear_late_answer(Deadline deadline) {
+Result<void> Session::catch_up(Deadline deadline) {
   if (!unanswered_) return {};
   auto late = connection_->collect(deadline);
   if (!late && (!usable() || late.error().in_doubt)) return late.error();
@@ -150,7 +150,7 @@ Result<void> Session::hear_late_answer(Deadline deadline) {
 }
 
 Result<void> Session::send_beat(const LockOf& lock, const NoteChange& change, Deadline deadline) {
-  if (auto heard = hear_late_answer(deadline); !heard) return heard;
+  if (auto heard = catch_up(BootClock::now()); !heard) return heard;
   Params params;
   add(params, lock);
   if (!change.empty()) {
@@ -165,15 +165,15 @@ Result<void> Session::send_beat(const LockOf& lock, const NoteChange& change, De
   return {};
 }
 
-Result<Term> Session::collect_beat(Deadline deadline) {
-  const auto rows = connection_->collect(deadline);
+std::optional<Result<Term>> Session::poll_beat() {
+  const auto answer = connection_->collect_now();
+  if (!answer) return std::nullopt;
+  unanswered_ = false;
+  const Result<Rows>& rows = *answer;
   if (!rows) {
-    // Still under way, or broken for good. A plain error of the statement is an answer.
-    if (usable() && !rows.error().in_doubt) unanswered_ = false;
     last_words_ = rows.error().message;
     return rows.error();
   }
-  unanswered_ = false;
   Term term;
   // Another backend's answer would mean that somebody pools our sessions: then nothing is held.
   if (rows->size() != 1 || rows->integer(0, 4) != pid_) return term;
@@ -185,7 +185,6 @@ Result<Term> Session::collect_beat(Deadline deadline) {
 
 Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool park,
                              Deadline deadline) {
-  if (auto heard = hear_late_answer(deadline); !heard) return heard;
   Params params;
   add(params, lock);
   params.add(change.ordinal);
@@ -204,7 +203,9 @@ Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool 
 // be when everybody waits for it; so it is done for nothing now, and undone.
 Result<void> Session::warm_up(Deadline deadline) {
   if (warm_ || !settings_.timers) return {};
-  const LockOf nothing{.grant = new_grant_id()};
+  // A key that is nobody's: the rows of a real one are not to be touched.
+  const GrantId grant = new_grant_id();
+  const LockOf nothing{.lock_key = static_cast<std::int64_t>(grant.high), .grant = grant};
   const core::Claimant nobody;
   if (auto begun = connection_->script("BEGIN", deadline); !begun) return begun.error();
   const auto taken = take(nothing, nobody, std::nullopt, true, Millis(0), std::nullopt, deadline);

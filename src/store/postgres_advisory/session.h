@@ -63,12 +63,15 @@ class Session {
                      std::optional<std::int64_t> version, At at, Deadline deadline);
 
   // The heartbeat, in two steps: of many sessions all are sent before the first is waited for.
-  // One that is not answered in time is caught up with before the next.
+  // There is no answer yet if poll_beat() gives nothing. While one is missing, no other is sent.
   Result<void> send_beat(const LockOf& lock, const NoteChange& change, Deadline deadline);
-  Result<Term> collect_beat(Deadline deadline);
-  [[nodiscard]] bool unanswered() const { return unanswered_; }
+  std::optional<Result<Term>> poll_beat();
+
+  // Waits for the answer to a beat that nobody waited for any more. An error if it does not come.
+  Result<void> catch_up(Deadline deadline);
 
   // Writes the note and lets go; with `park` the term goes on until its at-least-for time is over.
+  // The session must have caught up.
   Result<void> finish(const LockOf& lock, const NoteChange& change, bool park, Deadline deadline);
 
   // Starts to wait for the lock in the server's queue, until it has it.
@@ -90,14 +93,13 @@ class Session {
       : settings_(settings), connection_(std::move(connection)) {}
 
   Result<void> warm_up(Deadline deadline);
-  Result<void> hear_late_answer(Deadline deadline);
   Wait judge_wait(const Result<postgres::Rows>& result);
   [[nodiscard]] Millis timer(Millis span) const { return settings_.timers ? span : Millis{0}; }
 
   const AdvisorySettings& settings_;
   std::unique_ptr<postgres::Connection> connection_;
   int pid_ = 0;
-  bool unanswered_ = false;
+  bool unanswered_ = false;  // a beat is under way
   bool warm_ = false;
   std::string waiting_sql_;
   std::string last_words_;

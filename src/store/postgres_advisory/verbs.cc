@@ -88,6 +88,10 @@ void Verbs::settle(const std::string& key) {
 }
 
 Result<Reply> Verbs::apply(const Request& request) {
+  // What nobody would wait for the answer of is better not sent.
+  if (BootClock::now() >= deadline_) {
+    return Error{.message = "no time was left for it", .retryable = true};
+  }
   switch (request.verb) {
     case Verb::acquire: return acquire(request);
     case Verb::claim: return claim(request);
@@ -99,7 +103,7 @@ Result<Reply> Verbs::apply(const Request& request) {
       const Request* one = &request;
       Reply reply;
       Reply* answer = &reply;
-      renew({&one, 1}, {&answer, 1});
+      if (auto renewed = renew({&one, 1}, {&answer, 1}); !renewed) return renewed.error();
       return reply;
     }
     case Verb::convert: break;
@@ -116,6 +120,7 @@ Result<Reply> Verbs::release(const Request& request) {
   const bool park = holder.state == HolderState::held &&
                     holder.since + StoreTime(holder.at_least_for) > grants_.now();
   if (auto ended = grants_.end(*entry, request.change, park, deadline_); !ended) {
+    if (ended.error().code == Code::lost) return lost(ended.error().message);
     return ended.error();
   }
   changed(key);
@@ -129,7 +134,8 @@ Result<Reply> Verbs::cancel(const Request& request) {
   if (request.converting) return outcome(Outcome::done);
   if (Entry* entry = grants_.book().find(key, request.grant)) {
     // Nobody ever worked under a grant that is cancelled, so at_least_for does not keep it.
-    if (auto ended = grants_.end(*entry, {}, false, deadline_); !ended) return ended.error();
+    auto ended = grants_.end(*entry, {}, false, deadline_);
+    if (!ended && ended.error().code != Code::lost) return ended.error();
     changed(key);
   }
   if (request.tombstone > Millis{0}) {

@@ -28,8 +28,9 @@ class Verbs {
 
   Result<Reply> apply(const Request& request);
 
-  // Renewals, all sent before the first answer is waited for.
-  void renew(std::span<const Request* const> requests, std::span<Reply*> replies);
+  // Renewals, all sent before the first answer is waited for. One that is not answered in time is
+  // busy. An error if it has a note, which may be written all the same.
+  Result<void> renew(std::span<const Request* const> requests, std::span<Reply*> replies);
 
  private:
   Result<Reply> acquire(const Request& request);
@@ -42,7 +43,13 @@ class Verbs {
   Result<Reply> take_free(const Request& request, std::unique_ptr<Session> session);
   Result<Reply> take_again(Entry& entry, const Request& request);
   Result<Reply> claim_handed(Entry& entry, const Request& request);
-  Result<Reply> beat(Entry& entry, const NoteChange& change);
+  struct Beat {
+    Entry* entry;
+    Reply* reply;
+    bool matters;  // its asker cannot go on as if nothing had happened
+  };
+  Result<Reply> beat(Entry& entry);
+  Result<void> collect(std::vector<Beat>& beats, Deadline limit);
   Reply after_beat(Entry& entry, const Result<Term>& term);
   Result<Reply> superseded(Entry* entry);
   Result<Reply> wait(const Request& request, const Seen& seen, Reply blocked);

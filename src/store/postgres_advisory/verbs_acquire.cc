@@ -166,7 +166,7 @@ Result<Reply> Verbs::claim(const Request& request) {
 Result<Reply> Verbs::take_again(Entry& entry, const Request& request) {
   if (entry.holder.revoked) return lost("revoked: " + entry.holder.reason);
   if (entry.holder.state == HolderState::handed) return claim_handed(entry, request);
-  return beat(entry, {});
+  return beat(entry);
 }
 
 Result<Reply> Verbs::claim_handed(Entry& entry, const Request& request) {

@@ -2,20 +2,36 @@
 
 #include <algorithm>
 
+#include <poll.h>
+
 #include "store/postgres_advisory/answers.h"
 #include "store/postgres_advisory/verbs.h"
 
 namespace baton::store::postgres_advisory {
+namespace {
 
-Result<Reply> Verbs::beat(Entry& entry, const NoteChange& change) {
-  if (auto sent = entry.session->send_beat(entry.lock, change, deadline_); !sent) {
-    if (!entry.session->usable()) {
-      grants_.lose(entry, sent.error().message);
-      return lost(sent.error().message);
-    }
-    return outcome(Outcome::busy, sent.error().message);
+// Waits until one of them has something to say; false if the deadline came first.
+bool wait_for_any(std::vector<pollfd>& sockets, Deadline deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
+    if (left <= Millis{0}) return false;
+    const auto most = std::min<std::int64_t>(left.count(), 60'000);
+    if (poll(sockets.data(), sockets.size(), static_cast<int>(most)) > 0) return true;
   }
-  return after_beat(entry, entry.session->collect_beat(deadline_));
+}
+
+}  // namespace
+
+// For a grant that is there: a caller that is told busy would think that it is not.
+Result<Reply> Verbs::beat(Entry& entry) {
+  if (auto sent = entry.session->send_beat(entry.lock, {}, deadline_); !sent) {
+    if (entry.session->usable()) return sent.error();
+    return after_beat(entry, sent.error());
+  }
+  Reply reply;
+  std::vector<Beat> alone{{&entry, &reply, true}};
+  if (auto heard = collect(alone, grants_.patience(deadline_)); !heard) return heard.error();
+  return reply;
 }
 
 Reply Verbs::after_beat(Entry& entry, const Result<Term>& term) {
@@ -39,26 +55,50 @@ Reply Verbs::after_beat(Entry& entry, const Result<Term>& term) {
   return granted(entry, term->note);
 }
 
-void Verbs::renew(std::span<const Request* const> requests, std::span<Reply*> replies) {
-  struct Sent {
-    std::string key;
-    GrantId grant;
-    Reply* reply;
-  };
-  std::vector<Sent> sent;
-  const auto collect = [&] {
-    for (const Sent& one : sent) {
-      Entry* entry = grants_.book().find(one.key, one.grant);
-      *one.reply = after_beat(*entry, entry->session->collect_beat(deadline_));
+// Each is answered when its own session is. Whoever is late is told so, and heard before its next
+// beat.
+Result<void> Verbs::collect(std::vector<Beat>& beats, Deadline limit) {
+  std::vector<pollfd> sockets;
+  for (const Beat& beat : beats) {
+    sockets.push_back({beat.entry->session->socket(), POLLIN, POLLIN});  // it may be there already
+  }
+  do {
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < beats.size(); ++i) {
+      if (sockets[i].revents != 0) {
+        if (const auto term = beats[i].entry->session->poll_beat()) {
+          *beats[i].reply = after_beat(*beats[i].entry, *term);
+          continue;
+        }
+      }
+      beats[left] = beats[i];
+      sockets[left++] = sockets[i];
     }
-    sent.clear();
+    beats.resize(left);
+    sockets.resize(left);
+  } while (!beats.empty() && wait_for_any(sockets, limit));
+  const std::string silence = "its session does not answer";
+  const bool doubt =
+      std::any_of(beats.begin(), beats.end(), [](const Beat& late) { return late.matters; });
+  for (const Beat& late : beats) *late.reply = outcome(Outcome::busy, silence);
+  beats.clear();
+  if (doubt) return Error{.message = silence, .retryable = true, .in_doubt = true};
+  return {};
+}
+
+Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Reply*> replies) {
+  std::vector<Beat> sent;
+  Result<void> done;
+  const Deadline limit = grants_.patience(deadline_);
+  const auto collect_all = [&] {
+    if (auto heard = collect(sent, limit); !heard) done = heard;
   };
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Request& request = *requests[i];
     const std::string& key = request.asks[0].key;
-    const bool under_way =
-        std::any_of(sent.begin(), sent.end(), [&](const Sent& one) { return one.key == key; });
-    if (under_way) collect();
+    const bool under_way = std::any_of(sent.begin(), sent.end(),
+                                       [&](const Beat& one) { return one.entry->lock.key == key; });
+    if (under_way) collect_all();
     Entry* entry = grants_.book().find(key, request.grant);
     if (entry == nullptr || !entry->holds || entry->holder.expires <= grants_.now()) {
       *replies[i] = lost(grants_.why_lost(request.grant));
@@ -66,15 +106,18 @@ void Verbs::renew(std::span<const Request* const> requests, std::span<Reply*> re
       *replies[i] = lost("revoked: " + entry->holder.reason);
     } else if (entry->holder.state == HolderState::handed) {
       *replies[i] = lost("not claimed yet");
+    } else if (BootClock::now() >= limit) {
+      *replies[i] = outcome(Outcome::busy, "no time was left for it");
     } else if (auto begun = entry->session->send_beat(entry->lock, request.change, deadline_);
                !begun) {
       *replies[i] = after_beat(*entry, begun.error());
     } else {
-      sent.push_back({key, request.grant, replies[i]});
+      sent.push_back({entry, replies[i], !request.change.empty()});
     }
     if (!request.change.empty()) changed(key);
   }
-  collect();
+  collect_all();
+  return done;
 }
 
 }  // namespace baton::store::postgres_advisory
