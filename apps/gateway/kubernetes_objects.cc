@@ -93,6 +93,8 @@ class KubernetesObjects final : public ObjectStore {
     });
   }
 
+  Result<void> overtake(const Guard&) override { return {}; }
+
   Result<bool> create(const RemediationRequest& request, const Guard& guard) override {
     return create_first(
         requests_, request, select_active_of(request.fingerprint), guard,

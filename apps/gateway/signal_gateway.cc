@@ -100,6 +100,8 @@ void SignalGateway::lock_and_create(Signal signal, http::Reply reply) {
 }
 
 http::Response SignalGateway::create_locked(const Signal& signal, const Lease& lease) {
+  const Guard guard = guard_of(lease, locks_.owner());
+  if (auto ok = objects_->overtake(guard); !ok) return no_objects(ok.error());
   auto answer = answer_duplicate(signal);
   if (!answer) return no_objects(answer.error());
   if (*answer) return std::move(**answer);
@@ -108,7 +110,7 @@ http::Response SignalGateway::create_locked(const Signal& signal, const Lease& l
     return unavailable("the lock of this fingerprint was lost",
                        {.code = Code::lost, .message = lease.why_lost()});
   }
-  return create(signal, guard_of(lease, locks_.owner()));
+  return create(signal, guard);
 }
 
 http::Response SignalGateway::create(const Signal& signal, const Guard& guard) {

@@ -26,9 +26,10 @@ struct GatewayOptions {
 //   signal ──► is one active? ──yes──────────────────────────────► 202, counted
 //                  │ no
 //                  └─► wait for the lock of the fingerprint (no thread waits)
-//                         └─► is one active now? ──yes───────────► 202, counted
-//                                │ no
-//                                └─► create it, fenced by the lock's token ──► 201
+//                         └─► show the lock's token to the fence
+//                                └─► is one active now? ──yes────► 202, counted
+//                                       │ no
+//                                       └─► create it, fenced ───► 201
 class SignalGateway : public std::enable_shared_from_this<SignalGateway> {
  public:
   SignalGateway(LockClient locks, std::shared_ptr<ObjectStore> objects,
