@@ -233,6 +233,7 @@ TEST_F(GatewayServices, stopping_answers_those_who_wait) {
   const auto asked = ask(*waiting);
   ASSERT_TRUE(test::poll_until([&] { return locks.get(name)->waiting == 1; }));
   waiting->stop();
+  EXPECT_EQ(asked->answer.wait_for(0s), std::future_status::ready) << "and waits for that";
   EXPECT_EQ(status(*asked), 503);
 }
 
