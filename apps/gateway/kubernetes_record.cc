@@ -104,8 +104,11 @@ std::optional<Page<Object>> parse_page(std::string_view json) {
   Page<Object> page;
   for (const Json& item : items) {
     auto record = record_of<Object>(item);
-    if (!record) return std::nullopt;
-    page.records.push_back(std::move(*record));
+    if (record) {
+      page.records.push_back(std::move(*record));
+    } else {
+      page.unreadable.push_back(text_at(item, "/metadata/name"));
+    }
   }
   page.next = text_at(list, "/metadata/continue");
   return page;

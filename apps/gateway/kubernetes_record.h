@@ -24,7 +24,8 @@ struct Record {
 template <typename Object>
 struct Page {
   std::vector<Record<Object>> records;
-  std::string next;  // empty at the end
+  std::vector<std::string> unreadable;  // names of those that are none of ours
+  std::string next;                     // empty at the end
 };
 
 // What is to become of the status. The rest of it stays.
@@ -36,7 +37,8 @@ struct Change {
   std::optional<std::string> execution;
 };
 
-// A status that is not there yet is that of a new object. Nothing if it is no such object at all.
+// A status that is not there yet is that of a new object. Nothing if it is no such object at all,
+// as one that somebody made by hand with a target that is none.
 template <typename Object>
 [[nodiscard]] std::optional<Record<Object>> parse_record(std::string_view json);
 template <typename Object>

@@ -4,6 +4,8 @@
 #include <random>
 #include <thread>
 
+#include "apps/gateway/log.h"
+
 namespace baton::gateway {
 namespace {
 
@@ -49,6 +51,17 @@ KubernetesResource<Object>::KubernetesResource(store::kubernetes::ApiServer& ser
       path_(std::string("/apis/") + kGroup + "/v1alpha1/namespaces/" + server.space() + "/" +
             plural(static_cast<const Object*>(nullptr))) {}
 
+// Once: the orchestrator comes by ten times a second.
+template <typename Object>
+void KubernetesResource<Object>::skip(const std::string& name) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (skipped_.size() >= kMostListed || !skipped_.insert(name).second) return;
+  }
+  log().warn("an object cannot be read and is left alone",
+             {{"resource", resource_}, {"object", name}});
+}
+
 template <typename Object>
 Result<std::optional<Record<Object>>> KubernetesResource<Object>::get(const std::string& name) {
   if (!is_name(name)) return std::optional<Record<Object>>();
@@ -59,7 +72,7 @@ Result<std::optional<Record<Object>>> KubernetesResource<Object>::get(const std:
   if (response->status == 404) return std::optional<Record<Object>>();
   if (!response->ok()) return server_.refusal(call, *response);
   auto record = parse_record<Object>(response->body);
-  if (!record) return damaged(resource_);
+  if (!record) skip(name);
   return record;
 }
 
@@ -94,6 +107,7 @@ Result<std::vector<Record<Object>>> KubernetesResource<Object>::list(const std::
     if (!response->ok()) return server_.refusal(call, *response);
     auto page = parse_page<Object>(response->body);
     if (!page) return damaged(resource_);
+    for (const auto& name : page->unreadable) skip(name);
     std::move(page->records.begin(), page->records.end(), std::back_inserter(records));
     more = page->next;
     if (more.empty()) break;

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 namespace baton::gateway {
 
 // The custom resources of one type in a namespace. Every call returns within seconds. Thread-safe.
+// An object that cannot be read counts as none, so that it troubles nobody but whoever made it.
 template <typename Object>
 class KubernetesResource {
  public:
@@ -48,9 +51,13 @@ class KubernetesResource {
   [[nodiscard]] Result<bool> remove(const Record<Object>& record);
 
  private:
+  void skip(const std::string& name);
+
   store::kubernetes::ApiServer& server_;
   const std::string resource_;  // as RBAC calls it
   const std::string path_;      // of all of them
+  std::mutex mutex_;
+  std::set<std::string> skipped_;  // and told of
 };
 
 }  // namespace baton::gateway

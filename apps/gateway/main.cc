@@ -30,15 +30,14 @@ Result<int> run(const Options& options) {
   if (options.ttl < locks->capabilities().min_ttl) {
     return Error{.code = Code::bad_request, .message = "--ttl is too short for this store"};
   }
-  auto opened = open_objects(options.objects);
-  if (!opened) return opened.error();
-  const std::shared_ptr<ObjectStore> objects = std::move(*opened);
-  const auto workers = std::make_shared<http::WorkerPool>(options.workers);
-
   open_log({.service = options.service == Options::Service::signals ? "gateway" : "orchestrator",
             .node = locks->owner(),
             .format = options.log_format,
             .level = options.log_level});
+  auto opened = open_objects(options.objects);
+  if (!opened) return opened.error();
+  const std::shared_ptr<ObjectStore> objects = std::move(*opened);
+  const auto workers = std::make_shared<http::WorkerPool>(options.workers);
 
   http::Router router;
   add_common_routes(router, *locks, objects, *metrics);

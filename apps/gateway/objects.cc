@@ -1,5 +1,6 @@
 #include "apps/gateway/objects.h"
 
+#include <algorithm>
 #include <array>
 
 #include "apps/gateway/kubernetes_objects.h"
@@ -33,16 +34,18 @@ std::optional<Phase> parse_phase(std::string_view text) {
 std::string Target::text() const { return (ns.empty() ? "" : ns + "/") + kind + "/" + name; }
 
 std::optional<Target> parse_target(std::string_view text) {
-  const auto first = text.find('/');
-  if (first == std::string_view::npos) return std::nullopt;
-  const auto second = text.find('/', first + 1);
-  if (second == std::string_view::npos) {
-    return Target{.kind = std::string(text.substr(0, first)),
-                  .name = std::string(text.substr(first + 1))};
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == '/') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
   }
-  return Target{.ns = std::string(text.substr(0, first)),
-                .kind = std::string(text.substr(first + 1, second - first - 1)),
-                .name = std::string(text.substr(second + 1))};
+  if (std::find(parts.begin(), parts.end(), "") != parts.end()) return std::nullopt;
+  if (parts.size() == 2) return Target{.kind = parts[0], .name = parts[1]};
+  if (parts.size() == 3) return Target{.ns = parts[0], .kind = parts[1], .name = parts[2]};
+  return std::nullopt;
 }
 
 Guard guard_of(const Lease& lease, std::string owner) {

@@ -82,6 +82,11 @@ class ObjectStore {
   virtual Result<std::optional<RemediationRequest>> active_request(
       const std::string& fingerprint) = 0;
 
+  // From now on nobody writes who was given the lock before this guard. Ask for it before the look
+  // that a creation depends on: who slept through the end of its lease has perhaps looked before,
+  // and what it writes after our look we would not see. Does nothing in a store without a fence.
+  virtual Result<void> overtake(const Guard& guard) = 0;
+
   // False: the name is taken.
   virtual Result<bool> create(const RemediationRequest& request, const Guard& guard) = 0;
 

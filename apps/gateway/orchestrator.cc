@@ -80,14 +80,16 @@ Verdict Orchestrator::reconcile(const RemediationRequest& request) {
   }
   const auto since = Clock::now();
   lock_metrics_.acquired(since - asked);
-  const Verdict verdict = decide(request, guard_of(*lease, locks_.owner()));
+  const Verdict verdict = decide(request, *lease);
   (void)lease->release();  // if that fails, it ends by its TTL
   lock_metrics_.released(Clock::now() - since);
   return verdict;
 }
 
 // What was listed without the lock may be old news.
-Verdict Orchestrator::decide(const RemediationRequest& listed, const Guard& guard) {
+Verdict Orchestrator::decide(const RemediationRequest& listed, const Lease& lease) {
+  const Guard guard = guard_of(lease, locks_.owner());
+  if (auto ok = objects_->overtake(guard); !ok) return trouble("cannot decide", ok.error());
   auto request = objects_->request(listed.name);
   if (!request) return trouble("cannot read a request", request.error());
   if (!*request || (*request)->phase != Phase::pending) return Verdict::settled;
@@ -96,6 +98,9 @@ Verdict Orchestrator::decide(const RemediationRequest& listed, const Guard& guar
   if (*active && (*active)->request != listed.name) {
     target_busy_.add();
     return Verdict::target_busy;
+  }
+  if (!lease.valid()) {
+    return trouble("cannot start", {.code = Code::lost, .message = lease.why_lost()});
   }
   return start(**request, guard);
 }

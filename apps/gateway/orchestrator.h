@@ -53,7 +53,7 @@ class Orchestrator {
   bool pass();
 
  private:
-  Verdict decide(const RemediationRequest& listed, const Guard& guard);
+  Verdict decide(const RemediationRequest& listed, const Lease& lease);
   Verdict start(const RemediationRequest& request, const Guard& guard);
   void clean_up();
   http::Response finish(const http::Request& request);

@@ -1,5 +1,8 @@
 #include "apps/gateway/signal_gateway.h"
 
+#include <condition_variable>
+#include <mutex>
+
 #include "apps/gateway/digest.h"
 #include "apps/gateway/json.h"
 #include "apps/gateway/log.h"
@@ -23,6 +26,37 @@ std::string request_name(const Signal& signal, Time now, int turn) {
 
 }  // namespace
 
+// The waits for locks that are under way.
+struct SignalGateway::Waits {
+  std::mutex mutex;
+  std::condition_variable none;
+  std::size_t number = 0;
+};
+
+// One of them. It lets go of the gateway before it ends: else the last reference could go on a
+// thread of the lock client, when main has returned and the log is gone.
+class SignalGateway::Wait {
+ public:
+  explicit Wait(std::shared_ptr<SignalGateway> gateway)
+      : waits_(gateway->waits_), gateway_(std::move(gateway)) {
+    const std::lock_guard lock(waits_->mutex);
+    ++waits_->number;
+  }
+  ~Wait() {
+    gateway_.reset();
+    const std::lock_guard lock(waits_->mutex);
+    if (--waits_->number == 0) waits_->none.notify_all();
+  }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<SignalGateway>& gateway() const { return gateway_; }
+
+ private:
+  const std::shared_ptr<Waits> waits_;
+  std::shared_ptr<SignalGateway> gateway_;
+};
+
 SignalGateway::SignalGateway(LockClient locks, std::shared_ptr<ObjectStore> objects,
                              std::shared_ptr<http::WorkerPool> workers,
                              std::shared_ptr<observe::Metrics> metrics, GatewayOptions options)
@@ -35,7 +69,14 @@ SignalGateway::SignalGateway(LockClient locks, std::shared_ptr<ObjectStore> obje
       created_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "created"}})),
       duplicates_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "duplicate"}})),
       rejected_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "rejected"}})),
-      unavailable_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "unavailable"}})) {}
+      unavailable_(metrics_->counter(kSignals, kSignalsHelp, {{"result", "unavailable"}})),
+      waits_(std::make_shared<Waits>()) {}
+
+void SignalGateway::stop() {
+  stop_.request_stop();
+  std::unique_lock lock(waits_->mutex);
+  waits_->none.wait(lock, [this] { return waits_->number == 0; });
+}
 
 void SignalGateway::add_routes(http::Router& router) {
   router.add_async(
@@ -81,9 +122,10 @@ void SignalGateway::lock_and_create(Signal signal, http::Reply reply) {
   how.metadata["target"] = signal.target.text();
   locks_.acquire_async(
       std::move(names), std::move(how),
-      [self = shared_from_this(), asked, signal = std::move(signal), reply = std::move(reply),
-       context = observe::LogScope::current()](Result<Lease> acquired) {
+      [wait = std::make_shared<Wait>(shared_from_this()), asked, signal = std::move(signal),
+       reply = std::move(reply), context = observe::LogScope::current()](Result<Lease> acquired) {
         const observe::LogScope scope(context);
+        const auto self = wait->gateway();
         if (!acquired) return reply(self->no_lock(acquired.error()));
         const auto since = Clock::now();
         self->lock_metrics_.acquired(since - asked);
@@ -100,6 +142,8 @@ void SignalGateway::lock_and_create(Signal signal, http::Reply reply) {
 }
 
 http::Response SignalGateway::create_locked(const Signal& signal, const Lease& lease) {
+  const Guard guard = guard_of(lease, locks_.owner());
+  if (auto ok = objects_->overtake(guard); !ok) return no_objects(ok.error());
   auto answer = answer_duplicate(signal);
   if (!answer) return no_objects(answer.error());
   if (*answer) return std::move(**answer);
@@ -108,7 +152,7 @@ http::Response SignalGateway::create_locked(const Signal& signal, const Lease& l
     return unavailable("the lock of this fingerprint was lost",
                        {.code = Code::lost, .message = lease.why_lost()});
   }
-  return create(signal, guard_of(lease, locks_.owner()));
+  return create(signal, guard);
 }
 
 http::Response SignalGateway::create(const Signal& signal, const Guard& guard) {

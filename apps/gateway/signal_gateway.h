@@ -26,9 +26,10 @@ struct GatewayOptions {
 //   signal ──► is one active? ──yes──────────────────────────────► 202, counted
 //                  │ no
 //                  └─► wait for the lock of the fingerprint (no thread waits)
-//                         └─► is one active now? ──yes───────────► 202, counted
-//                                │ no
-//                                └─► create it, fenced by the lock's token ──► 201
+//                         └─► show the lock's token to the fence
+//                                └─► is one active now? ──yes────► 202, counted
+//                                       │ no
+//                                       └─► create it, fenced ───► 201
 class SignalGateway : public std::enable_shared_from_this<SignalGateway> {
  public:
   SignalGateway(LockClient locks, std::shared_ptr<ObjectStore> objects,
@@ -37,13 +38,17 @@ class SignalGateway : public std::enable_shared_from_this<SignalGateway> {
 
   void add_routes(http::Router& router);
 
-  // Ends the waits for locks: they are answered 503.
-  void stop() { stop_.request_stop(); }
+  // Ends the waits for locks: they are answered 503 when it returns, and the threads of the lock
+  // client have no reference to this any more. What has its lock goes on.
+  void stop();
 
   // Answers a POST /signals. Call it on a worker.
   void handle(const http::Request& request, const http::Reply& reply);
 
  private:
+  struct Waits;
+  class Wait;
+
   // The answer if there is an active request; nothing if one has to be made.
   Result<std::optional<http::Response>> answer_duplicate(const Signal& signal);
   void lock_and_create(Signal signal, http::Reply reply);
@@ -63,6 +68,7 @@ class SignalGateway : public std::enable_shared_from_this<SignalGateway> {
   observe::Counter rejected_;
   observe::Counter unavailable_;
   std::stop_source stop_;
+  const std::shared_ptr<Waits> waits_;
 };
 
 }  // namespace baton::gateway

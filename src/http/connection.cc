@@ -237,7 +237,7 @@ class HttpConnection final : public Connection,
     for (const auto& field : message) {
       request.headers.emplace_back(lower(field.name_string()), std::string(field.value()));
     }
-    if (request.method != "GET" && is_cross_origin(request)) {
+    if (request.method != "GET" && is_cross_origin(request, all_.on_loopback)) {
       return answer(error_response(403, "forbidden", "a page of another origin may not do this"));
     }
     start_handler(match, std::move(request));

@@ -2,12 +2,24 @@
 
 #include <vector>
 
+#include <boost/asio/ip/address.hpp>
+
 namespace baton::http {
+namespace {
+
+bool listens_on_loopback(const std::string& text) {
+  boost::system::error_code problem;
+  const auto address = boost::asio::ip::make_address(text, problem);
+  return !problem && address.is_loopback();
+}
+
+}  // namespace
 
 Connections::Connections(Router the_router, ServerOptions the_options,
                          std::shared_ptr<WorkerPool> the_workers)
     : router(std::make_shared<const Router>(std::move(the_router))),
       options(std::move(the_options)),
+      on_loopback(listens_on_loopback(options.address)),
       workers(std::move(the_workers)) {}
 
 bool Connections::join(const std::shared_ptr<Connection>& connection, bool& refuse) {

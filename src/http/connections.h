@@ -42,6 +42,7 @@ class Connections {
 
   const std::shared_ptr<const Router> router;
   const ServerOptions options;
+  const bool on_loopback;  // listens there alone
   const std::shared_ptr<WorkerPool> workers;
   const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   std::atomic<bool> stopping{false};

@@ -31,8 +31,10 @@ struct Request {
 };
 
 // Whether a browser sends it on behalf of a page that another server gave it. Such a page can make
-// it send requests to anything the browser reaches, this machine included.
-[[nodiscard]] BATON_EXPORT bool is_cross_origin(const Request& request);
+// it send requests to anything the browser reaches, this machine included. With `on_loopback` the
+// page must have come from this machine by name, too: the name of another can be made to mean
+// 127.0.0.1 after its page was loaded.
+[[nodiscard]] BATON_EXPORT bool is_cross_origin(const Request& request, bool on_loopback);
 
 struct Response {
   int status = 200;

@@ -105,8 +105,9 @@ class Node::Impl {
     if (!lease) return lease.error();
     {
       const std::lock_guard lock(mutex_);
-      lease_.lease = std::move(*lease);
+      std::swap(lease_.lease, *lease);
     }
+    // The old one, if any, goes when this returns: that may take a while, so not under the mutex.
     tell(true, "");
     return {};
   }

@@ -195,6 +195,29 @@ TEST_F(GatewayKubernetes, without_the_types_it_says_what_to_apply) {
   EXPECT_NE(before_types.message.find("crds.yaml"), std::string::npos) << before_types.message;
 }
 
+TEST_F(GatewayKubernetes, an_object_without_a_target_is_not_let_in) {
+  const auto post = [&](const std::string& plural, const std::string& kind, json spec,
+                        const std::string& target) {
+    spec["target"] = target;
+    const json object{{"apiVersion", "remediation.baton.dev/v1alpha1"},
+                      {"kind", kind},
+                      {"metadata", {{"generateName", "by-hand-"}}},
+                      {"spec", spec}};
+    return server->call("POST", path(plural), object.dump()).status;
+  };
+  const json signal = {{"alertName", "A"}, {"resource", {{"kind", "Node"}, {"name", "a"}}}};
+  const json request = {{"fingerprint", "f"}, {"signal", signal}};
+  const json execution = {{"remediationRequest", "r"}};
+  for (const char* target : {"abc", "Node/", "/worker-1", "a/b/c/d", "a b/c"}) {
+    EXPECT_EQ(post("remediationrequests", "RemediationRequest", request, target), 422) << target;
+    EXPECT_EQ(post("workflowexecutions", "WorkflowExecution", execution, target), 422) << target;
+  }
+  for (const char* target : {"Node/worker-1", "shop/Deployment/cart"}) {
+    EXPECT_EQ(post("remediationrequests", "RemediationRequest", request, target), 201) << target;
+    EXPECT_EQ(post("workflowexecutions", "WorkflowExecution", execution, target), 201) << target;
+  }
+}
+
 TEST_F(GatewayKubernetes, of_a_hundred_requests_to_one_gateway_one_makes_the_object) {
   one_of_a_hundred(1);
 }

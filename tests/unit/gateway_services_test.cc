@@ -1,5 +1,6 @@
 // The parts of baton-gateway inside one process, where a test can stop them at any point.
 
+#include <atomic>
 #include <future>
 #include <latch>
 
@@ -84,12 +85,38 @@ struct Asked {
   std::future<http::Response> answer = promise.get_future();
 };
 
+// Holds up whoever comes first until it may go on.
+class Pause {
+ public:
+  Time at(Time time) {
+    if (taken_.exchange(true)) return time;
+    reached_.count_down();
+    go_.wait();
+    return time;
+  }
+  void wait_until_reached() { reached_.wait(); }
+  void go() { go_.count_down(); }
+
+ private:
+  std::atomic<bool> taken_{false};
+  std::latch reached_{1};
+  std::latch go_{1};
+};
+
 class GatewayServices : public ::testing::Test {
  protected:
   GatewayServices() : objects_(open_objects("sqlite:" + (dir_ / "objects.db").string()).value()) {}
   ~GatewayServices() override { workers_->stop(); }
 
   static LockClient client() { return LockClient::make(make_memory_store()).value(); }
+
+  // Of locks that the others do not share, where `name` has been held once already. So it is given
+  // out with a higher token, as to whoever gets it when the first holder has slept past its TTL.
+  static LockClient later_client(const LockName& name) {
+    LockClient locks = client();
+    EXPECT_TRUE(locks.acquire(name)->release());
+    return locks;
+  }
 
   std::shared_ptr<SignalGateway> gateway(LockClient locks, std::function<Time()> now) {
     return std::make_shared<SignalGateway>(std::move(locks), objects_, workers_, metrics_,
@@ -126,10 +153,11 @@ class GatewayServices : public ::testing::Test {
   }
 
   Orchestrator orchestrator(LockClient locks) {
-    return {std::move(locks),
-            objects_,
-            *metrics_,
-            {.keep = 10ms, .now = [this] { return Time(std::chrono::milliseconds(clock_)); }}};
+    return orchestrator(std::move(locks),
+                        [this] { return Time(std::chrono::milliseconds(clock_)); });
+  }
+  Orchestrator orchestrator(LockClient locks, std::function<Time()> now) {
+    return {std::move(locks), objects_, *metrics_, {.keep = 10ms, .now = std::move(now)}};
   }
 
   test::TempDir dir_{"gateway"};
@@ -176,6 +204,26 @@ TEST_F(GatewayServices, with_it_the_second_waits_and_finds_a_duplicate) {
   EXPECT_EQ(status(*two), 202);
 }
 
+// The fence must have heard of the second before the second looks, not only when it writes: what
+// the first writes in between would be seen by nobody.
+TEST_F(GatewayServices, a_paused_gateway_cannot_write_once_the_next_holder_has_looked) {
+  const auto fingerprint = parse_signal(kSignal)->fingerprint;
+  Pause before_first;
+  Pause before_second;
+  const auto first = gateway(client(), [&] { return before_first.at(Time(1s)); });
+  const auto second =
+      gateway(later_client(signal_lock(fingerprint)), [&] { return before_second.at(Time(2s)); });
+  const auto one = ask(*first);
+  before_first.wait_until_reached();
+  const auto two = ask(*second);
+  before_second.wait_until_reached();
+  before_first.go();
+  EXPECT_EQ(status(*one), 503);
+  before_second.go();
+  EXPECT_EQ(status(*two), 201);
+  EXPECT_EQ((*objects_->active_request(fingerprint))->created, Time(2s));
+}
+
 TEST_F(GatewayServices, stopping_answers_those_who_wait) {
   LockClient locks = client();
   const LockName name = signal_lock(parse_signal(kSignal)->fingerprint);
@@ -185,6 +233,7 @@ TEST_F(GatewayServices, stopping_answers_those_who_wait) {
   const auto asked = ask(*waiting);
   ASSERT_TRUE(test::poll_until([&] { return locks.get(name)->waiting == 1; }));
   waiting->stop();
+  EXPECT_EQ(asked->answer.wait_for(0s), std::future_status::ready) << "and waits for that";
   EXPECT_EQ(status(*asked), 503);
 }
 
@@ -223,6 +272,28 @@ TEST_F(GatewayServices, the_oldest_request_of_each_free_target_can_start) {
   EXPECT_EQ((*objects_->request("rr-1"))->phase, Phase::failed);
   EXPECT_EQ((*objects_->request("rr-2"))->phase, Phase::running);
   EXPECT_EQ((*objects_->active_execution(second.target))->request, "rr-2");
+}
+
+TEST_F(GatewayServices, a_paused_orchestrator_cannot_start_once_the_next_holder_has_looked) {
+  using Verdict = Orchestrator::Verdict;
+  const auto one = make_request("rr-1");
+  const auto two = make_request("rr-2");
+  Pause before_first;
+  Pause before_second;
+  auto first = orchestrator(client(), [&] { return before_first.at(Time(1s)); });
+  auto second = orchestrator(later_client(target_lock(two.target)),
+                             [&] { return before_second.at(Time(2s)); });
+  auto first_does = std::async(std::launch::async, [&] { return first.reconcile(one); });
+  before_first.wait_until_reached();
+  auto second_does = std::async(std::launch::async, [&] { return second.reconcile(two); });
+  before_second.wait_until_reached();
+  before_first.go();
+  EXPECT_EQ(first_does.get(), Verdict::failed);
+  before_second.go();
+  EXPECT_EQ(second_does.get(), Verdict::started);
+  const auto running = objects_->executions(Phase::running, 10);
+  ASSERT_EQ(running->size(), 1U);
+  EXPECT_EQ(running->front().request, "rr-2");
 }
 
 TEST_F(GatewayServices, a_locked_target_is_put_off) {

@@ -199,6 +199,36 @@ TEST_F(HttpServer, a_page_of_another_origin_cannot_make_a_browser_write) {
   EXPECT_EQ(with_origin("http://localhost:80"), 200) << "our own page";
 }
 
+// Its name may be made to mean this machine once the browser has loaded it: then it is of the same
+// origin as what it calls.
+TEST_F(HttpServer, on_loopback_a_page_of_another_name_cannot_write_either) {
+  start();
+  const auto from_page_of = [&](const std::string& host) {
+    HttpClient client = connect();
+    client.send("POST /echo HTTP/1.1\r\nHost: " + host + "\r\nOrigin: http://" + host +
+                "\r\nContent-Length: 1\r\n\r\nx");
+    return client.read().value_or(test::HttpAnswer{}).status;
+  };
+  for (const char* host :
+       {"localhost", "localhost:8080", "127.0.0.1:8080", "127.1.2.3", "[::1]", "[::1]:8080"}) {
+    EXPECT_EQ(from_page_of(host), 200) << host;
+  }
+  for (const char* host : {"evil.example:8080", "127.0.0.1.evil.example", "localhost.evil.example",
+                           "128.0.0.1:8080", "[::2]:8080", "[::1", "::1"}) {
+    EXPECT_EQ(from_page_of(host), 403) << host;
+  }
+}
+
+TEST_F(HttpServer, elsewhere_a_page_may_have_any_name) {
+  options_.address = "0.0.0.0";
+  start();
+  HttpClient client = connect();
+  client.send(
+      "POST /echo HTTP/1.1\r\nHost: gateway.example\r\nOrigin: http://gateway.example\r\n"
+      "Content-Length: 1\r\n\r\nx");
+  EXPECT_EQ(client.read().value_or(test::HttpAnswer{}).status, 200);
+}
+
 TEST_F(HttpServer, a_header_value_cannot_smuggle_in_another_header) {
   router_.add("GET", "/evil", [](const Request&) {
     return Response{.headers = {{"X-Name", "a\r\nSet-Cookie: b"}}};

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <future>
+#include <latch>
 
 #include "conformance/manual_clock.h"
 #include "store/memory/memory_store.h"
@@ -15,6 +18,36 @@ namespace baton::test {
 namespace {
 
 using namespace std::chrono_literals;
+
+// A store in which every release gets stuck until it may go on.
+class SlowReleases final : public LockStore {
+ public:
+  explicit SlowReleases(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}
+
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    if (std::any_of(batch.begin(), batch.end(),
+                    [](const Request& request) { return request.verb == Verb::release; })) {
+      stuck_ = true;
+      go_.wait();
+    }
+    return inner_->apply(batch, deadline);
+  }
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    return inner_->find(query, deadline);
+  }
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return inner_->watch(channel, sink);
+  }
+  [[nodiscard]] Capabilities capabilities() const override { return inner_->capabilities(); }
+
+  [[nodiscard]] bool stuck() const { return stuck_; }
+  void go() { go_.count_down(); }
+
+ private:
+  std::shared_ptr<LockStore> inner_;
+  std::atomic<bool> stuck_{false};
+  std::latch go_{1};
+};
 
 class NodeTest : public ::testing::Test {
  protected:
@@ -77,6 +110,23 @@ TEST_F(NodeTest, a_node_that_stops_renewing_is_gone_within_its_ttl) {
     return a.alive();
   })) << "it comes back by itself";
   EXPECT_EQ(live_nodes(good).value().size(), 1U);
+}
+
+TEST_F(NodeTest, a_node_that_is_back_says_so_while_it_still_lets_go_of_what_it_lost) {
+  const auto slow = std::make_shared<SlowReleases>(line);
+  auto a = Node::join(LockClient::make(slow, {.clock = &clock}).value(), options("a")).value();
+  line->set(FlakyStore::Line::refuses);
+  time->advance(3s);
+  EXPECT_TRUE(poll_until([&] { return !a.alive(); }));
+  line->set(FlakyStore::Line::good);
+  EXPECT_TRUE(poll_until([&] {
+    time->advance(5ms);
+    return slow->stuck();
+  }));
+  auto alive = std::async(std::launch::async, [&] { return a.alive(); });
+  EXPECT_EQ(alive.wait_for(patience), std::future_status::ready);
+  slow->go();
+  EXPECT_TRUE(alive.get());
 }
 
 TEST_F(NodeTest, a_second_process_of_one_id_stays_out_until_the_first_is_gone) {
