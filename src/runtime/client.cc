@@ -334,10 +334,14 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
                                                       .then = std::move(then),
                                                       .observer = observer_,
                                                       .clock = clock_});
+  // Not here: the caller may hold what its callback takes.
+  const auto refuse = [&](Error why) {
+    hub_.call([errand, why = std::move(why)] { errand->finish(why); });
+  };
   auto request = prepare(errand->set, errand->options);
-  if (!request) return errand->finish(request.error());
-  if (is_full()) return errand->finish(too_many());
-  if (errand->options.stop.stop_requested()) return errand->finish(stopped_waiting());
+  if (!request) return refuse(request.error());
+  if (is_full()) return refuse(too_many());
+  if (errand->options.stop.stop_requested()) return refuse(stopped_waiting());
   courier_.send(std::move(*request),
                 [this, errand](Request& asked, Result<Reply>& reply, Instant sent) {
                   answered(errand, asked, reply, sent);

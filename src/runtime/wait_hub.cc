@@ -141,6 +141,19 @@ void WaitHub::undo(Request request, Instant from, Instant until) {
   signal_.notify_one();
 }
 
+void WaitHub::call(std::function<void()> what) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) {
+      calls_.push_back(std::move(what));
+      signalled_ = true;
+      signal_.notify_one();
+      return;
+    }
+  }
+  what();
+}
+
 void WaitHub::wake(std::span<const GrantId> grants) {
   std::vector<GrantId> strays;
   {
@@ -177,17 +190,20 @@ void WaitHub::loop(const std::stop_token& stop) {
     std::vector<Request> batch;
     std::vector<Undo> undoing;
     Finished finished;
+    std::vector<std::function<void()>> calls;
     {
       std::unique_lock lock(mutex_);
       signalled_ = false;
+      calls.swap(calls_);
       const Instant next = gather(clock_.now(), batch, undoing, finished);
-      if (batch.empty() && finished.empty()) {
+      if (batch.empty() && finished.empty() && calls.empty()) {
         while (!signalled_ && !stop.stop_requested() && clock_.now() < next) {
           clock_.wait(lock, signal_, next);
         }
         continue;
       }
     }
+    for (auto& call : calls) call();
     if (!batch.empty()) send(batch, undoing, finished);
     for (auto& [then, result] : finished) then(std::move(result));
   }
@@ -198,8 +214,11 @@ void WaitHub::loop(const std::stop_token& stop) {
 void WaitHub::close() {
   Finished finished;
   std::vector<Request> batch;
+  std::vector<std::function<void()>> calls;
   {
     const std::lock_guard lock(mutex_);
+    closed_ = true;
+    calls.swap(calls_);
     const Instant now = clock_.now();
     for (auto& [grant, waiting] : waiting_) {
       give_up(waiting, now);
@@ -211,6 +230,7 @@ void WaitHub::close() {
     for (Undo& undo : undo_) batch.push_back(std::move(undo.request));
     undo_.clear();
   }
+  for (auto& call : calls) call();
   for (auto& [then, result] : finished) then(std::move(result));
   // One try: what does not reach the store ends by its own time there.
   if (batch.empty()) return;

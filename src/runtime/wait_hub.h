@@ -57,6 +57,9 @@ class WaitHub final : public WakeSink {
   // heir has gone is sent again without one.
   void undo(Request request, Instant from, Instant until);
 
+  // Calls it soon, on the hub's thread.
+  void call(std::function<void()> what);
+
   void wake(std::span<const GrantId> grants) override;
 
   [[nodiscard]] std::size_t size() const;
@@ -124,6 +127,8 @@ class WaitHub final : public WakeSink {
   std::atomic<bool> signalled_ = false;
   std::unordered_map<GrantId, Waiting> waiting_;
   std::vector<Undo> undo_;
+  std::vector<std::function<void()>> calls_;
+  bool closed_ = false;                // the thread takes no more calls
   std::unordered_set<GrantId> early_;  // woken before we knew that they wait
   std::minstd_rand random_{std::random_device{}()};
   std::jthread thread_;
