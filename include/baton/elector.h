@@ -117,6 +117,8 @@ struct ElectorCallbacks {
 // one client or several. Who this replica is to the others is the owner of its LockClient.
 class BATON_EXPORT Elector {
  public:
+  // A std::stop_callback on its stop token runs on the thread that makes it fire. That may be the
+  // one that keeps all leases of the client: it must neither block nor throw.
   using Work = std::function<void(Leadership&, std::stop_token)>;
 
   // `name` is one or more parts, as in "outbox" or "views/orders".

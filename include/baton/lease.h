@@ -47,7 +47,9 @@ class BATON_EXPORT Lease {
   [[nodiscard]] Millis remaining() const;
 
   // Fires before anyone else can be granted the lock: when it could not be renewed in time, was
-  // broken, or was released.
+  // broken, or was released. What a std::stop_callback does then, it does on the thread that keeps
+  // all leases of the client, or on the one that releases: it must not block, or others hear too
+  // late that theirs are lost, and if it throws, the process ends.
   [[nodiscard]] std::stop_token lost() const;
   [[nodiscard]] std::string why_lost() const;
 
@@ -72,7 +74,7 @@ class BATON_EXPORT Lease {
   Result<void> release(const ReleaseOptions& options = {});
 
   // The same without waiting for the store. `then` runs on a thread of the client: it must not
-  // block.
+  // block, and if it throws, the process ends.
   void release_async(std::function<void(Result<void>)> then = nullptr, NoteChange last_words = {});
 
   explicit operator bool() const { return held_ != nullptr; }

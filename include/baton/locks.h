@@ -65,7 +65,8 @@ class BATON_EXPORT LockClient {
   // All of them or none, under one lease.
   Result<Lease> acquire_all(const std::vector<LockName>& set, const AcquireOptions& options = {});
 
-  // Needs no thread while it waits. `then` runs on a thread of the client: it must not block.
+  // Needs no thread while it waits. `then` runs on a thread of the client, also if the store need
+  // not be asked: it must not block, and if it throws, the process ends.
   void acquire_async(std::vector<LockName> set, AcquireOptions options,
                      std::function<void(Result<Lease>)> then);
 

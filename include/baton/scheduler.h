@@ -137,7 +137,8 @@ class BATON_EXPORT Run {
   [[nodiscard]] Lease& lease() { return lease_; }
   [[nodiscard]] Token token() const { return lease_.token(); }
 
-  // Fires before another node can run this job.
+  // Fires before another node can run this job. A std::stop_callback on this or the next runs on a
+  // thread that others wait for (see Lease::lost): it must neither block nor throw.
   [[nodiscard]] std::stop_token lost() const { return lease_.lost(); }
 
   // Fires with lost(), and when the scheduler is being stopped: end early, what is left is the

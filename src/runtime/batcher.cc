@@ -6,7 +6,7 @@
 #include "runtime/ending.h"
 
 namespace baton::runtime {
-Result<Reply> Batcher::submit(Request& request, Deadline deadline) {
+Result<Reply> Batcher::submit(Request& request, Deadline deadline, Instant& sent) {
   if (direct_) return send_alone(request, deadline);
   Lane& lane = lanes_[only_ends_something(request) ? 1 : 0];
   std::shared_ptr<Batch> batch;
@@ -27,9 +27,11 @@ Result<Reply> Batcher::submit(Request& request, Deadline deadline) {
     place = batch->requests.size();
     batch->requests.push_back(&request);
     batch->deadline = std::max(batch->deadline, deadline);
-    if (place == 0) return lead(lane, *batch, std::move(lock));
+    if (place == 0) lead(lane, *batch, std::move(lock));
   }
-  return follow(*batch, place);
+  batch->answered.wait();
+  sent = batch->sent;
+  return reply_in(*batch, place);
 }
 
 Result<Reply> Batcher::send_alone(const Request& request, Deadline deadline) {
@@ -38,14 +40,14 @@ Result<Reply> Batcher::send_alone(const Request& request, Deadline deadline) {
   return std::move(replies->at(0));
 }
 
-Result<Reply> Batcher::lead(Lane& lane, Batch& batch, std::unique_lock<std::mutex> lock) {
+void Batcher::lead(Lane& lane, Batch& batch, std::unique_lock<std::mutex> lock) {
   batch.go.wait(lock, [&] { return batch.may_go; });
   std::erase_if(lane.gathering, [&](const auto& other) { return other.get() == &batch; });
   lock.unlock();
+  batch.sent = clock_.now();
   batch.replies.emplace(send_all(batch));
   batch.answered.open();
   landed(lane);
-  return reply_in(batch, 0);
 }
 
 // The store wants them side by side.
@@ -56,11 +58,6 @@ Result<std::vector<Reply>> Batcher::send_all(Batch& batch) {
   auto replies = store_.apply(requests, batch.deadline);
   for (std::size_t i = 0; i < requests.size(); ++i) *batch.requests[i] = std::move(requests[i]);
   return replies;
-}
-
-Result<Reply> Batcher::follow(Batch& batch, std::size_t place) {
-  batch.answered.wait();
-  return reply_in(batch, place);
 }
 
 // Every place is one caller's alone, so no lock is needed any more.

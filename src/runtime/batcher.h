@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "baton/clock.h"
 #include "baton/store.h"
 #include "runtime/gate.h"
 
@@ -21,12 +22,13 @@ namespace baton::runtime {
 // to answer them, and shall not have to because of their company.
 class Batcher {
  public:
-  Batcher(LockStore& store, const Capabilities& can)
-      : store_(store), direct_(!can.needs_batching), parallel_(can.parallel) {}
+  Batcher(LockStore& store, Clock& clock, const Capabilities& can)
+      : store_(store), clock_(clock), direct_(!can.needs_batching), parallel_(can.parallel) {}
 
   // Blocks until the reply is there or the store gave up. The request travels with others and is
-  // back, as it was, when this returns.
-  Result<Reply> submit(Request& request, Deadline deadline);
+  // back, as it was, when this returns. `sent` is now; if the request has to gather first, it
+  // becomes the time when it went.
+  Result<Reply> submit(Request& request, Deadline deadline, Instant& sent);
 
  private:
   static constexpr std::size_t kMaxBatch = 512;
@@ -35,6 +37,7 @@ class Batcher {
   struct Batch {
     std::vector<Request*> requests;       // the callers', who wait meanwhile
     Deadline deadline = Deadline::min();  // the latest of theirs
+    Instant sent;
     bool may_go = false;
     std::condition_variable go;
 
@@ -48,8 +51,7 @@ class Batcher {
 
   Result<Reply> send_alone(const Request& request, Deadline deadline);
   Result<std::vector<Reply>> send_all(Batch& batch);
-  Result<Reply> lead(Lane& lane, Batch& batch, std::unique_lock<std::mutex> lock);
-  static Result<Reply> follow(Batch& batch, std::size_t place);
+  void lead(Lane& lane, Batch& batch, std::unique_lock<std::mutex> lock);
   static Result<Reply> reply_in(Batch& batch, std::size_t place);
 
   void let_next_go(Lane& lane);  // under the mutex
@@ -57,6 +59,7 @@ class Batcher {
   void landed(Lane& lane);
 
   LockStore& store_;
+  Clock& clock_;
   const bool direct_;
   const std::size_t parallel_;
   std::mutex mutex_;

@@ -78,7 +78,7 @@ LockClient::Core::Core(std::shared_ptr<LockStore> store, ClientOptions options, 
       channel_(to_string(new_grant_id())),
       max_waiting_(options.max_waiting),
       observer_(std::move(options.observer)),
-      batcher_(*store_, can_),
+      batcher_(*store_, *clock_, can_),
       keeper_(*store_, *clock_, observer_.get()),
       hub_(*store_, *clock_, [this](GrantId grant) { keeper_.poke(grant); }),
       courier_(*store_, *clock_, can_),
@@ -109,7 +109,8 @@ std::shared_ptr<LockClient::Core> LockClient::Core::make(std::shared_ptr<LockSto
 }
 
 Result<Reply> LockClient::Core::submit(Request& request, Millis timeout) {
-  return batcher_.submit(request, clock_->now() + timeout);
+  Instant sent = clock_->now();
+  return batcher_.submit(request, sent + timeout, sent);
 }
 
 // Everything that can be refused without asking the store is refused here.
@@ -202,33 +203,30 @@ Result<Lease> LockClient::Core::ask(std::vector<LockName> set, const AcquireOpti
                                     Course& course) {
   auto request = prepare(set, options);
   if (!request) return request.error();
-  const Instant sent = clock_->now();
-  auto reply = batcher_.submit(*request, sent + can_.apply_limit + Millis(500));
+  const Instant asked = clock_->now();
+  Instant sent = asked;
+  auto reply = batcher_.submit(*request, asked + can_.apply_limit + Millis(500), sent);
   if (reply && reply->outcome == Outcome::granted) {
     return lease(std::move(set), *request, *reply, sent);
   }
-  auto pause = not_granted(*request, reply, sent, options.wait);
+  auto pause = not_granted(*request, reply, sent, asked + options.wait);
   if (!pause) return pause.error();
-  return wait(std::move(set), std::move(*request), sent + options.wait, std::move(*pause),
+  return wait(std::move(set), std::move(*request), asked + options.wait, std::move(*pause),
               options.stop, course);
 }
 
 Result<LockClient::Core::Pause> LockClient::Core::not_granted(const Request& request,
                                                               const Result<Reply>& reply,
-                                                              Instant sent, Millis wait) {
-  const bool waits = wait > Millis(0);
+                                                              Instant sent, Deadline deadline) {
+  const bool waits = request.ticket > Millis(0);
   if (!reply) {
     const Error& error = reply.error();
     // Until then the request may still take effect; after it, repeating or undoing it is safe.
     const Instant settled = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
-    if (waits && error.retryable && settled < sent + wait) {
+    if (waits && error.retryable && settled < deadline) {
       return Pause{.until = settled, .so_far = error};
     }
-    if (error.in_doubt) {
-      Request cancel = undoing(request);
-      cancel.tombstone = 2 * can_.apply_limit;
-      hub_.undo(std::move(cancel), clock_->now(), sent + request.ttl + can_.apply_limit);
-    }
+    if (error.in_doubt) take_back(request, true);
     return error;
   }
   const bool kept_out = reply->outcome == Outcome::busy && waits;
@@ -238,6 +236,14 @@ Result<LockClient::Core::Pause> LockClient::Core::not_granted(const Request& req
   return Pause{.until = clock_->now() + runtime::ask_pause(*reply, request),
                .queued = !kept_out,
                .so_far = std::move(busy)};
+}
+
+// Ends whatever the acquire came to. In doubt, it may still be on its way.
+void LockClient::Core::take_back(const Request& acquire, bool in_doubt) {
+  Request cancel = undoing(acquire);
+  if (in_doubt) cancel.tombstone = 2 * can_.apply_limit;
+  const Instant now = clock_->now();
+  hub_.undo(std::move(cancel), now, now + acquire.ttl + can_.apply_limit);
 }
 
 bool LockClient::Core::is_full() const { return hub_.size() + courier_.size() >= max_waiting_; }
@@ -275,7 +281,10 @@ struct Meeting {
 
 Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request, Instant deadline,
                                      Pause pause, const std::stop_token& stop, Course& course) {
-  if (is_full()) return too_many();
+  if (is_full()) {
+    if (pause.queued || pause.so_far.in_doubt) take_back(request, pause.so_far.in_doubt);
+    return too_many();
+  }
   course.waited = true;
   const Waits waits(observer_, set.front());
   const auto meeting = std::make_shared<Meeting>();
@@ -325,10 +334,14 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
                                                       .then = std::move(then),
                                                       .observer = observer_,
                                                       .clock = clock_});
+  // Not here: the caller may hold what its callback takes.
+  const auto refuse = [&](Error why) {
+    hub_.call([errand, why = std::move(why)] { errand->finish(why); });
+  };
   auto request = prepare(errand->set, errand->options);
-  if (!request) return errand->finish(request.error());
-  if (is_full()) return errand->finish(too_many());
-  if (errand->options.stop.stop_requested()) return errand->finish(stopped_waiting());
+  if (!request) return refuse(request.error());
+  if (is_full()) return refuse(too_many());
+  if (errand->options.stop.stop_requested()) return refuse(stopped_waiting());
   courier_.send(std::move(*request),
                 [this, errand](Request& asked, Result<Reply>& reply, Instant sent) {
                   answered(errand, asked, reply, sent);
@@ -346,7 +359,7 @@ void LockClient::Core::answered(const std::shared_ptr<Errand>& errand, Request& 
     hub_.undo(undoing(request), clock_->now(), sent + request.ttl);
     return errand->finish(closed());
   }
-  auto pause = not_granted(request, reply, sent, errand->options.wait);
+  auto pause = not_granted(request, reply, sent, errand->asked + errand->options.wait);
   if (!pause) return errand->finish(pause.error());
   wait_in_background(errand, std::move(request), std::move(*pause));
 }

@@ -62,7 +62,8 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   Result<Lease> lease(std::vector<LockName> set, Request& request, Reply& reply, Instant sent);
   // What becomes of an acquire that was not granted at once: a pause, or its end.
   Result<Pause> not_granted(const Request& request, const Result<Reply>& reply, Instant sent,
-                            Millis wait);
+                            Deadline deadline);
+  void take_back(const Request& acquire, bool in_doubt);
   Result<Lease> wait(std::vector<LockName> set, Request request, Instant deadline, Pause pause,
                      const std::stop_token& stop, runtime::Course& course);
   [[nodiscard]] bool is_full() const;

@@ -1,6 +1,7 @@
 #include "runtime/keeper.h"
 
 #include <algorithm>
+#include <queue>
 #include <utility>
 
 #include "core/trust.h"
@@ -43,12 +44,14 @@ bool Keeper::on_own_thread() const {
   return self == renewer_.get_id() || self == watchdog_.get_id();
 }
 
-void Keeper::push_back(HeldLease& lease) {
+void Keeper::insert(HeldLease& lease) {
   List& list = lists_[lease.ttl_];
-  lease.previous_ = list.back;
-  lease.next_ = nullptr;
-  (list.back != nullptr ? list.back->next_ : list.front) = &lease;
-  list.back = &lease;
+  HeldLease* before = list.back;
+  while (before != nullptr && before->sent_ > lease.sent_) before = before->previous_;
+  lease.previous_ = before;
+  lease.next_ = before != nullptr ? before->next_ : list.front;
+  (before != nullptr ? before->next_ : list.front) = &lease;
+  (lease.next_ != nullptr ? lease.next_->previous_ : list.back) = &lease;
 }
 
 void Keeper::unlink(HeldLease& lease) {
@@ -60,7 +63,8 @@ void Keeper::unlink(HeldLease& lease) {
 void Keeper::keep(HeldLease& lease) {
   const std::lock_guard lock(mutex_);
   lease.kept_ = true;
-  push_back(lease);
+  by_grant_.emplace(lease.id_, &lease);
+  insert(lease);
   if (const Instant due = lease.sent_ + core::renew_after(lease.ttl_); due < renew_at_) {
     renew_at_ = due;
     renew_signal_.notify_one();
@@ -75,18 +79,21 @@ void Keeper::drop(HeldLease& lease) {
   const std::lock_guard lock(mutex_);
   if (!lease.kept_) return;
   lease.kept_ = false;
+  by_grant_.erase(lease.id_);
+  poked_.erase(&lease);
   unlink(lease);
 }
 
 Instant Keeper::renewed(HeldLease& lease, Instant sent) {
-  lease.renewed(sent);
   const std::lock_guard lock(mutex_);
+  // Under the mutex: to the watchdog, a lease and its place in the list end at the same time.
+  lease.renewed(sent);
   const Instant due = lease.sent_ + core::renew_after(lease.ttl_);
-  if (!lease.kept_) return due;
-  lease.sent_ = sent;
+  if (!lease.kept_ || sent <= lease.sent_) return due;
   lease.retry_at_ = Instant{};
   unlink(lease);
-  push_back(lease);
+  lease.sent_ = sent;
+  insert(lease);
   return due;
 }
 
@@ -98,45 +105,56 @@ void Keeper::tell_renewed(const HeldLease& lease, Instant due) const {
 
 void Keeper::poke(GrantId grant) {
   const std::lock_guard lock(mutex_);
-  for (auto& [ttl, list] : lists_) {
-    for (HeldLease* lease = list.front; lease != nullptr; lease = lease->next_) {
-      if (lease->id_ != grant) continue;
-      lease->poke();
-      poked_.push_back(lease->weak_from_this());
-      renew_at_ = Instant::min();
-      renew_signal_.notify_one();
-      return;
-    }
-  }
+  const auto it = by_grant_.find(grant);
+  if (it == by_grant_.end()) return;
+  it->second->poke();
+  poked_.insert(it->second);
+  renew_at_ = Instant::min();
+  renew_signal_.notify_one();
 }
 
-// The leases to renew now, nearest deadline first within a ttl, and when to look again.
+// The first to renew now, of this one and those behind it. If there is one to renew later, `next`
+// is not after that.
+HeldLease* Keeper::first_due(HeldLease* lease, Instant now, Instant& next) {
+  for (; lease != nullptr; lease = lease->next_) {
+    const Instant at = std::max(lease->sent_ + core::renew_after(lease->ttl_), lease->retry_at_);
+    if (at <= now) return lease;
+    next = std::min(next, at);
+    // Those behind it were renewed later; only one that waits to retry hides others.
+    if (lease->retry_at_ == Instant{}) return nullptr;
+  }
+  return nullptr;
+}
+
+// The leases to renew now, those that were poked and then whichever ends first, and when to look
+// again.
 std::vector<std::shared_ptr<HeldLease>> Keeper::due(Instant now, Instant& next) {
   std::vector<std::shared_ptr<HeldLease>> leases;
+  const auto take = [&](HeldLease* lease) {
+    if (auto kept = lease->weak_from_this().lock()) leases.push_back(std::move(kept));
+  };
+  std::unordered_set<const HeldLease*> out_of_turn;
+  while (!poked_.empty() && leases.size() < kMaxBatch) {
+    HeldLease* const lease = *poked_.begin();
+    poked_.erase(poked_.begin());
+    out_of_turn.insert(lease);
+    take(lease);
+  }
   next = Instant::max();
-  for (const auto& poked : std::exchange(poked_, {})) {
-    if (auto kept = poked.lock()) leases.push_back(std::move(kept));
+  using End = std::pair<Instant, HeldLease*>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends;  // one of each list
+  const auto offer = [&](HeldLease* from) {
+    HeldLease* const lease = first_due(from, now, next);
+    if (lease != nullptr) ends.emplace(lease->trusted_until(), lease);
+  };
+  for (auto& [ttl, list] : lists_) offer(list.front);
+  while (!ends.empty() && leases.size() < kMaxBatch) {
+    HeldLease* const lease = ends.top().second;
+    ends.pop();
+    if (!out_of_turn.contains(lease)) take(lease);
+    offer(lease->next_);
   }
-  if (!leases.empty()) {
-    next = now;
-    return leases;
-  }
-  for (auto& [ttl, list] : lists_) {
-    for (HeldLease* lease = list.front; lease != nullptr; lease = lease->next_) {
-      const Instant at = std::max(lease->sent_ + core::renew_after(ttl), lease->retry_at_);
-      if (at > now) {
-        next = std::min(next, at);
-        // Those behind it were renewed later; only one that waits to retry hides others.
-        if (lease->retry_at_ == Instant{}) break;
-        continue;
-      }
-      if (leases.size() == kMaxBatch) {
-        next = now;
-        return leases;
-      }
-      if (auto kept = lease->weak_from_this().lock()) leases.push_back(std::move(kept));
-    }
-  }
+  if (!ends.empty() || !poked_.empty()) next = now;
   return leases;
 }
 
@@ -191,11 +209,15 @@ void Keeper::renew(const std::vector<std::shared_ptr<HeldLease>>& leases) {
       tell_renewed(*leases[i], renewed(*leases[i], sent));
     } else if (reply.outcome == Outcome::busy) {
       retry_later({leases[i]});
-    } else {
-      leases[i]->lose(Loss::refused, reply.message.empty() ? std::string(to_string(reply.outcome))
-                                                           : reply.message);
-      drop(*leases[i]);
     }
+  }
+  // Last, because the holders' callbacks run in it: the leases that live on do not wait for them.
+  for (std::size_t i = 0; i < leases.size(); ++i) {
+    const Reply& reply = (*replies)[i];
+    if (reply.outcome == Outcome::granted || reply.outcome == Outcome::busy) continue;
+    leases[i]->lose(Loss::refused,
+                    reply.message.empty() ? std::string(to_string(reply.outcome)) : reply.message);
+    drop(*leases[i]);
   }
 }
 

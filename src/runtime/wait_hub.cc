@@ -35,6 +35,11 @@ Error busy_error(Code code, const Reply& reply, const Request& request) {
           .retry_after = reply.retry_after};
 }
 
+// The lease is over all the same, so the queue gets the lock.
+bool heir_has_gone(const Request& undo, const Reply& reply) {
+  return reply.outcome == Outcome::denied && !undo.to.empty();
+}
+
 }  // namespace
 
 Millis ask_pause(const Reply& reply, const Request& acquire) {
@@ -104,6 +109,7 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
   entry.queued = queued;
   entry.ask_at = from;
   if (early_.erase(grant) > 0) entry.wake(now);
+  entry.in_doubt = so_far.in_doubt;
   entry.last = std::move(so_far);
   if (stop.stop_possible()) {
     // Runs on the thread that stops, perhaps right here under our mutex: so it takes no lock. A
@@ -135,13 +141,29 @@ void WaitHub::undo(Request request, Instant from, Instant until) {
   signal_.notify_one();
 }
 
+void WaitHub::call(std::function<void()> what) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!closed_) {
+      calls_.push_back(std::move(what));
+      signalled_ = true;
+      signal_.notify_one();
+      return;
+    }
+  }
+  what();
+}
+
 void WaitHub::wake(std::span<const GrantId> grants) {
   std::vector<GrantId> strays;
   {
     const std::lock_guard lock(mutex_);
     const Instant now = clock_.now();
-    for (auto& [grant, waiting] : waiting_) {
-      if (grants.empty()) waiting.wake(now);
+    if (grants.empty()) {
+      for (auto& [grant, waiting] : waiting_) {
+        // The line is back, but what was lost with it may still take effect.
+        if (waiting.queued || !waiting.in_doubt) waiting.wake(now);
+      }
     }
     for (const GrantId grant : grants) {
       if (const auto it = waiting_.find(grant); it != waiting_.end()) {
@@ -168,17 +190,20 @@ void WaitHub::loop(const std::stop_token& stop) {
     std::vector<Request> batch;
     std::vector<Undo> undoing;
     Finished finished;
+    std::vector<std::function<void()>> calls;
     {
       std::unique_lock lock(mutex_);
       signalled_ = false;
+      calls.swap(calls_);
       const Instant next = gather(clock_.now(), batch, undoing, finished);
-      if (batch.empty() && finished.empty()) {
+      if (batch.empty() && finished.empty() && calls.empty()) {
         while (!signalled_ && !stop.stop_requested() && clock_.now() < next) {
           clock_.wait(lock, signal_, next);
         }
         continue;
       }
     }
+    for (auto& call : calls) call();
     if (!batch.empty()) send(batch, undoing, finished);
     for (auto& [then, result] : finished) then(std::move(result));
   }
@@ -189,8 +214,11 @@ void WaitHub::loop(const std::stop_token& stop) {
 void WaitHub::close() {
   Finished finished;
   std::vector<Request> batch;
+  std::vector<std::function<void()>> calls;
   {
     const std::lock_guard lock(mutex_);
+    closed_ = true;
+    calls.swap(calls_);
     const Instant now = clock_.now();
     for (auto& [grant, waiting] : waiting_) {
       give_up(waiting, now);
@@ -202,9 +230,20 @@ void WaitHub::close() {
     for (Undo& undo : undo_) batch.push_back(std::move(undo.request));
     undo_.clear();
   }
+  for (auto& call : calls) call();
   for (auto& [then, result] : finished) then(std::move(result));
   // One try: what does not reach the store ends by its own time there.
-  if (!batch.empty()) (void)store_.apply(batch, clock_.now() + kLastWords);
+  if (batch.empty()) return;
+  const Instant limit = clock_.now() + kLastWords;
+  const auto replies = store_.apply(batch, limit);
+  if (!replies) return;
+  std::vector<Request> for_the_queue;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (!heir_has_gone(batch[i], (*replies)[i])) continue;
+    batch[i].to.clear();
+    for_the_queue.push_back(std::move(batch[i]));
+  }
+  if (!for_the_queue.empty()) (void)store_.apply(for_the_queue, limit);
 }
 
 // Collects what is to be sent now, ends the waits that are over, and says when to look again.
@@ -227,6 +266,7 @@ Instant WaitHub::gather(Instant now, std::vector<Request>& batch, std::vector<Un
     const bool stopped = waiting.stop.stop_requested();
     if (waiting.abandoned || stopped || waiting.deadline <= now) {
       give_up(waiting, now);
+      waiting.last.in_doubt = waiting.last.in_doubt || waiting.in_doubt;
       if (stopped) waiting.last = {.code = Code::cancelled, .message = "the wait was cancelled"};
       if (!waiting.abandoned) finished.emplace_back(std::move(waiting.then), waiting.last);
       it = waiting_.erase(it);
@@ -254,7 +294,6 @@ bool WaitHub::somebody_asks(Instant now) const {
 }
 
 Request WaitHub::next_request(Waiting& waiting, Instant now) const {
-  waiting.in_flight = true;
   waiting.along_at = Instant::max();
   if (!waiting.queued) return waiting.acquire;
   Request claim;
@@ -270,7 +309,7 @@ Request WaitHub::next_request(Waiting& waiting, Instant now) const {
 }
 
 void WaitHub::give_up(const Waiting& waiting, Instant from) {
-  if (!waiting.queued && !waiting.in_flight) return;
+  if (!waiting.queued && !waiting.in_doubt) return;
   Request cancel;
   cancel.verb = Verb::cancel;
   cancel.grant = waiting.acquire.grant;
@@ -293,15 +332,22 @@ void WaitHub::send(const std::vector<Request>& batch, std::vector<Undo>& undoing
     return failed(asked, replies.error(), sent);
   }
   for (std::size_t i = 0; i < undoing.size(); ++i) {
-    if ((*replies)[i].outcome == Outcome::busy) put_off(std::move(undoing[i]), now);
+    undone(std::move(undoing[i]), (*replies)[i], now);
   }
   for (std::size_t i = undoing.size(); i < batch.size(); ++i) {
     const auto it = waiting_.find(batch[i].grant);
     if (it == waiting_.end()) continue;
-    it->second.in_flight = false;
     settle(it->second, (*replies)[i], sent, now, finished);
     if (!it->second.then) waiting_.erase(it);
   }
+}
+
+void WaitHub::undone(Undo undo, const Reply& reply, Instant now) {
+  if (reply.outcome == Outcome::busy) return put_off(std::move(undo), now);
+  if (!heir_has_gone(undo.request, reply)) return;
+  undo.request.to.clear();
+  undo.at = now;
+  undo_.push_back(std::move(undo));
 }
 
 void WaitHub::put_off(Undo undo, Instant now) {
@@ -314,6 +360,8 @@ void WaitHub::put_off(Undo undo, Instant now) {
 void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
                      Finished& finished) {
   waiting.backoff.reset();
+  // Busy may mean that the store could not look.
+  if (reply.outcome != Outcome::busy) waiting.in_doubt = false;
   switch (reply.outcome) {
     case Outcome::granted:
       if (waiting.abandoned) {
@@ -364,7 +412,8 @@ void WaitHub::failed(const std::vector<Request>& batch, const Error& error, Inst
     const auto it = waiting_.find(request.grant);
     if (it == waiting_.end()) continue;
     Waiting& waiting = it->second;
-    waiting.in_flight = error.in_doubt;
+    // Not reached now does not settle what was in doubt before.
+    waiting.in_doubt = waiting.in_doubt || error.in_doubt;
     waiting.last = error;
     waiting.ask_at = now + waiting.backoff.next(random_());
     if (error.in_doubt) waiting.ask_at = std::max(waiting.ask_at, sent + apply_limit_);

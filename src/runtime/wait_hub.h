@@ -43,17 +43,22 @@ class WaitHub final : public WakeSink {
   ~WaitHub() override;
 
   // `acquire` has ticket set. With `queued`, it already stands in the store's queue. `from` is when
-  // to ask first, `so_far` what to say if nothing changes until the deadline. `then` is called
-  // exactly once, on the hub's thread, by the deadline or when the call to the store that was under
-  // way at the deadline comes back.
+  // to ask first, `so_far` what to say if nothing changes until the deadline; if that is in doubt,
+  // so is the acquire, and it is undone when nothing comes of it. `then` is called exactly once, on
+  // the hub's thread, by the deadline or when the call to the store that was under way at the
+  // deadline comes back.
   void wait(Request acquire, Deadline deadline, Instant from, bool queued, std::stop_token stop,
             Error so_far, Then then);
 
   // The caller does not wait any more. If it was granted meanwhile, that is undone.
   void abandon(GrantId grant);
 
-  // Sends a release or cancel until the store has answered, or `until` has passed.
+  // Sends a release or cancel until the store has answered, or `until` has passed. A release whose
+  // heir has gone is sent again without one.
   void undo(Request request, Instant from, Instant until);
+
+  // Calls it soon, on the hub's thread.
+  void call(std::function<void()> what);
 
   void wake(std::span<const GrantId> grants) override;
 
@@ -73,7 +78,7 @@ class WaitHub final : public WakeSink {
     bool abandoned = false;
     std::stop_token stop;
     std::unique_ptr<std::stop_callback<std::function<void()>>> on_stop;
-    bool in_flight = false;
+    bool in_doubt = false;  // a request may have come through, or may still come
     Instant ask_at;
     Instant along_at = Instant::max();  // from then on it asks along with any other
     Instant refresh_at;
@@ -108,6 +113,7 @@ class WaitHub final : public WakeSink {
   void send(const std::vector<Request>& batch, std::vector<Undo>& undoing, Finished& finished);
   void settle(Waiting& waiting, Reply& reply, Instant sent, Instant now, Finished& finished);
   void give_up(const Waiting& waiting, Instant from);
+  void undone(Undo undo, const Reply& reply, Instant now);
   void put_off(Undo undo, Instant now);
   void failed(const std::vector<Request>& batch, const Error& error, Instant sent);
   Millis jitter(Millis time);
@@ -121,6 +127,8 @@ class WaitHub final : public WakeSink {
   std::atomic<bool> signalled_ = false;
   std::unordered_map<GrantId, Waiting> waiting_;
   std::vector<Undo> undo_;
+  std::vector<std::function<void()>> calls_;
+  bool closed_ = false;                // the thread takes no more calls
   std::unordered_set<GrantId> early_;  // woken before we knew that they wait
   std::minstd_rand random_{std::random_device{}()};
   std::jthread thread_;

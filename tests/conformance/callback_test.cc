@@ -6,6 +6,7 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <thread>
 
 #include "replicas.h"
 
@@ -93,6 +94,18 @@ TEST_F(Callback, a_wait_that_is_stopped_is_cancelled_and_leaves_the_queue) {
   Answer<Lease> late;
   b.locks.acquire_async({kName}, options, late.then());
   EXPECT_EQ(value_of(late).error().code, Code::cancelled) << "stopped before it began";
+}
+
+TEST_F(Callback, what_is_refused_without_asking_the_store_is_told_on_a_thread_of_the_client) {
+  auto a = replica("a");
+  std::thread::id told_on;
+  Answer<Lease> asked;
+  a.locks.acquire_async({kName}, {.ttl = 0s}, [&](Result<Lease> lease) {
+    told_on = std::this_thread::get_id();
+    asked.promise.set_value(std::move(lease));
+  });
+  EXPECT_EQ(value_of(asked).error().code, Code::bad_request);
+  EXPECT_NE(told_on, std::this_thread::get_id());
 }
 
 TEST_F(Callback, last_words_are_written_with_the_release) {

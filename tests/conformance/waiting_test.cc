@@ -80,6 +80,50 @@ TEST_P(Client, an_acquire_in_doubt_that_may_wait_gets_its_own_grant) {
   EXPECT_TRUE(lease->valid());
 }
 
+TEST_P(Client, an_acquire_in_doubt_is_undone_if_its_wait_is_stopped) {
+  auto a = replica("a");
+  auto b = replica("b");
+  a.line->set(Line::loses_replies);
+  std::stop_source stop;
+  AcquireOptions options{.ttl = 600s, .wait = 60s};
+  options.stop = stop.get_token();
+  auto waiting = std::async(std::launch::async, [&] { return a.locks.acquire(kName, options); });
+  ASSERT_TRUE(poll_until([&] { return b.locks.get(kName)->holders.size() == 1; }));
+  stop.request_stop();
+  ASSERT_TRUE(arrives(waiting));
+  EXPECT_EQ(waiting.get().error().code, Code::cancelled);
+  a.line->set(Line::good);
+  expect_free_before(500s, b.locks);
+}
+
+TEST_P(Client, an_acquire_in_doubt_is_undone_if_the_store_is_not_reached_any_more) {
+  auto a = replica("a");
+  auto b = replica("b");
+  a.line->set(Line::loses_replies);
+  auto waiting = std::async(std::launch::async,
+                            [&] { return a.locks.acquire(kName, {.ttl = 600s, .wait = 20s}); });
+  ASSERT_TRUE(poll_until([&] { return b.locks.get(kName)->holders.size() == 1; }));
+  a.line->set(Line::refuses);
+  const auto calls = a.line->calls();
+  ASSERT_TRUE(arrives(waiting));
+  EXPECT_FALSE(waiting.get());
+  EXPECT_GT(a.line->calls(), calls) << "it asked again";
+  a.line->set(Line::good);
+  expect_free_before(500s, b.locks);
+}
+
+TEST_P(Client, who_may_not_wait_because_too_many_do_leaves_no_ticket) {
+  auto a = replica("a");
+  auto full = LockClient::make(store, {.owner = "b", .clock = &clock, .max_waiting = 0}).value();
+  auto held = a.locks.acquire(kName, {.ttl = 600s});
+  ASSERT_TRUE(held);
+  const auto refused = full.acquire(kName, {.ttl = 600s, .wait = 60s});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unavailable) << refused.error().message;
+  // No time passes: it does not only go stale.
+  EXPECT_TRUE(poll_until([&] { return a.locks.get(kName)->waiting == 0; }, 5s));
+}
+
 TEST_P(Client, many_waiters_are_all_served_without_a_thread_each) {
   auto a = replica("a");
   auto b = replica("b");

@@ -4,6 +4,7 @@
 #include <latch>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -65,16 +66,24 @@ class GatedStore final : public LockStore {
   std::atomic<std::size_t> largest{0};
 };
 
+Request numbered(std::uint64_t number) {
+  Request request;
+  request.verb = Verb::acquire;
+  request.grant = {0, number};
+  return request;
+}
+
 TEST(Batcher, callers_gather_while_a_batch_is_in_flight_and_each_gets_its_own_reply) {
   GatedStore store;
-  runtime::Batcher batcher(store, {});
+  runtime::Batcher batcher(store, system_clock(), {});
   std::atomic<int> right = 0;
   std::vector<std::jthread> callers;
   for (std::uint64_t i = 1; i <= 50; ++i) {
     callers.emplace_back([&, i] {
       Request request;
       request.grant = {0, i};
-      const auto reply = batcher.submit(request, BootClock::now() + 30s);
+      Instant sent;
+      const auto reply = batcher.submit(request, BootClock::now() + 30s, sent);
       if (reply && reply->tokens.at(0) == i) ++right;
     });
   }
@@ -86,11 +95,51 @@ TEST(Batcher, callers_gather_while_a_batch_is_in_flight_and_each_gets_its_own_re
   EXPECT_LE(store.calls, 50U);
 }
 
-Request numbered(std::uint64_t number) {
-  Request request;
-  request.verb = Verb::acquire;
-  request.grant = {0, number};
-  return request;
+// Lets a first request out at once and two more only later. Gives when those went, if they did
+// gather meanwhile.
+std::optional<std::vector<Instant>> sent_after_gathering(Instant asked, Instant went) {
+  class GivenClock final : public Clock {
+   public:
+    explicit GivenClock(Instant now) : now_(now) {}
+    [[nodiscard]] Instant now() const override { return now_; }
+    void wait(std::unique_lock<std::mutex>&, std::condition_variable&, Instant) override {}
+
+   private:
+    const Instant now_;
+  } clock(went);
+  GatedStore store;
+  runtime::Batcher batcher(store, clock, {});
+  std::vector<Instant> sent(3, asked);
+  const auto submit = [&](std::size_t i) {
+    Request request = numbered(i);
+    (void)batcher.submit(request, asked + 30s, sent[i]);
+  };
+  {
+    std::jthread first(submit, 0);
+    while (store.calls == 0) std::this_thread::yield();
+    std::latch started(2);
+    std::vector<std::jthread> others;
+    for (const std::size_t i : {1, 2}) {
+      others.emplace_back([&, i] {
+        started.count_down();
+        submit(i);
+      });
+    }
+    started.wait();
+    for (int i = 0; i < 100; ++i) std::this_thread::yield();
+    store.gate.count_down();
+  }
+  if (store.largest < 2) return std::nullopt;
+  return sent;
+}
+
+TEST(Batcher, a_request_that_had_to_gather_was_sent_when_it_went) {
+  const Instant asked{1s};
+  const Instant went{4s};
+  const auto deadline = BootClock::now() + 60s;
+  std::optional<std::vector<Instant>> sent;
+  while (!sent && BootClock::now() < deadline) sent = sent_after_gathering(asked, went);
+  EXPECT_EQ(sent, (std::vector<Instant>{asked, went, went}));
 }
 
 TEST(Courier, requests_gather_while_a_batch_is_in_flight_and_each_gets_its_own_reply) {
