@@ -232,6 +232,24 @@ TEST_F(RedisStore, a_damaged_value_is_not_a_free_lock) {
   }
 }
 
+// The digit of a value, and then what some other program may have put there.
+TEST_F(RedisStore, a_damaged_value_harms_no_other_name_of_its_batch) {
+  const std::string healthy = "DEFAULT:healthy";
+  take(*store, 9, healthy);
+  for (const std::string value : {"", "nonsense", "0", "10", "12345", "0\x90", "1\x95",
+                                  "0\x95\x01\x02\x03\x04\x05", "0\x95\x90\x90\x90\x07\x08"}) {
+    ask({"SET", kJobKey, value});
+    for (const Verb verb : {Verb::acquire, Verb::release, Verb::get, Verb::renew, Verb::cancel}) {
+      const std::vector<Request> batch = {request(verb, 1, kJob), request(Verb::renew, 9, healthy)};
+      const auto replies = store->apply(batch, soon());
+      ASSERT_TRUE(replies) << value << " " << to_string(verb) << ": " << replies.error().message;
+      EXPECT_EQ(replies->at(0).outcome, Outcome::invalid) << value << " " << to_string(verb);
+      EXPECT_EQ(replies->at(1).outcome, Outcome::granted) << value << " " << to_string(verb);
+    }
+    EXPECT_EQ(ask({"GET", kJobKey}), value);
+  }
+}
+
 TEST_F(RedisStore, find_pages_through_more_names_than_it_keeps_in_mind) {
   constexpr std::size_t kNames = 12'000;
   std::vector<Request> batch;
