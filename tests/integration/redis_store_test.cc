@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <set>
 
 #include "baton/locks.h"
@@ -99,6 +100,26 @@ TEST_F(RedisStore, every_new_token_is_above_a_raised_floor_in_every_region) {
   ASSERT_TRUE(admin->raise_tokens(5, soon()));
   EXPECT_GT(take(*store, 4, "NEW:other").tokens.at(0), kFloor);
   EXPECT_EQ(admin->raise_tokens(Token{1} << 60, soon()).error().code, Code::bad_request);
+}
+
+TEST_F(RedisStore, a_name_that_ends_like_a_counter_is_none) {
+  const std::string name = "DEFAULT:page:x}#last";
+  const std::string key = "{baton:DEFAULT}:page:x}#last";
+  constexpr Token kFloor = 4'000'000'000'000'000;
+  const auto admin = open_redis_admin(server_->url(), soon()).value();
+  take(*store, 1, name);
+  const std::string held = ask({"GET", key});
+  const auto raised = admin->raise_tokens(kFloor, soon());
+  ASSERT_TRUE(raised) << raised.error().message;
+  EXPECT_EQ(ask({"GET", key}), held);
+  EXPECT_GT(take(*store, 2).tokens.at(0), kFloor);
+  // What a name says is not a token either.
+  ask({"SET", key, "4100000000000000"});
+  const auto status = admin->status(soon()).value();
+  EXPECT_NE(
+      std::find(status.details.begin(), status.details.end(),
+                std::pair<std::string, std::string>("last token", std::to_string(kFloor + 1))),
+      status.details.end());
 }
 
 TEST_F(RedisStore, scripts_that_the_server_forgot_are_loaded_again) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 
 #include "baton/redis_store.h"
@@ -133,14 +134,9 @@ class RedisAdmin final : public StoreAdmin {
     } else if (auto set = raise(**connection, service_.layout.floor(), number, deadline); !set) {
       return set;
     }
-    return redis::scan(service_, seat_, service_.layout.counters_pattern(), deadline,
-                       [&](redis::Connection& at, const std::vector<Value>& counters) {
-                         Result<void> raised;
-                         for (const Value& counter : counters) {
-                           if (raised) raised = raise(at, counter.text, number, deadline);
-                         }
-                         return raised;
-                       });
+    return each_counter(deadline, [&](redis::Connection& at, const std::string& counter) {
+      return raise(at, counter, number, deadline);
+    });
   }
 
  private:
@@ -150,6 +146,19 @@ class RedisAdmin final : public StoreAdmin {
     service_.clustered = (*connection)->clustered();
     seat_.adopt(std::move(*connection));
     return seat_.to(settings_.node, deadline);
+  }
+
+  using AtCounter = std::function<Result<void>(redis::Connection&, const std::string& key)>;
+  Result<void> each_counter(Deadline deadline, const AtCounter& look) {
+    return redis::scan(service_, seat_, service_.layout.counters_pattern(), deadline,
+                       [&](redis::Connection& at, const std::vector<Value>& found) {
+                         Result<void> fine;
+                         for (const Value& key : found) {
+                           if (!service_.layout.is_counter(key.text)) continue;
+                           if (fine = look(at, key.text); !fine) break;
+                         }
+                         return fine;
+                       });
   }
 
   // A key that goes by itself.
@@ -220,16 +229,13 @@ class RedisAdmin final : public StoreAdmin {
                                });
     if (!scanned) return scanned;
     Token last = 0;
-    scanned = redis::scan(
-        service_, seat_, service_.layout.counters_pattern(), deadline,
-        [&](redis::Connection& at, const std::vector<Value>& counters) -> Result<void> {
-          for (const Value& counter : counters) {
-            auto value = at.ask({"GET", counter.text}, deadline);
-            if (!value) return value.error();
-            Token token = 0;
-            std::from_chars(value->text.data(), value->text.data() + value->text.size(), token);
-            last = std::max(last, token);
-          }
+    scanned = each_counter(
+        deadline, [&](redis::Connection& at, const std::string& counter) -> Result<void> {
+          auto value = at.ask({"GET", counter}, deadline);
+          if (!value) return value.error();
+          Token token = 0;
+          std::from_chars(value->text.data(), value->text.data() + value->text.size(), token);
+          last = std::max(last, token);
           return {};
         });
     if (!scanned) return scanned;
