@@ -11,6 +11,11 @@
 namespace baton::test {
 namespace {
 
+class Silence final : public WakeSink {
+ public:
+  void wake(std::span<const GrantId> /*grants*/) override {}
+};
+
 class RedisStore : public RedisTest {
  protected:
   std::unique_ptr<LockStore> store = open_redis(server_->url());
@@ -120,6 +125,27 @@ TEST_F(RedisStore, a_name_that_ends_like_a_counter_is_none) {
       std::find(status.details.begin(), status.details.end(),
                 std::pair<std::string, std::string>("last token", std::to_string(kFloor + 1))),
       status.details.end());
+}
+
+TEST_F(RedisStore, a_channel_that_nobody_watches_any_more_is_left) {
+  const auto subscribers = [&](const std::string& channel) {
+    const std::string answer = ask({"PUBSUB", "NUMSUB", "baton:wake:" + channel});
+    return answer.substr(answer.rfind('\n') + 1);
+  };
+  Silence sink;
+  auto stays = store->watch("stays", sink);
+  auto goes = store->watch("goes", sink);
+  auto half = store->watch("half", sink);
+  const auto other_half = store->watch("half", sink);
+  ASSERT_TRUE(poll_until([&] { return subscribers("goes") == "1" && subscribers("half") == "1"; }));
+  goes.reset();
+  half.reset();
+  const auto next = store->watch("next", sink);
+  EXPECT_TRUE(poll_until([&] { return subscribers("next") == "1" && subscribers("goes") == "0"; }));
+  EXPECT_EQ(subscribers("stays"), "1");
+  EXPECT_EQ(subscribers("half"), "1");
+  goes = store->watch("goes", sink);
+  EXPECT_TRUE(poll_until([&] { return subscribers("goes") == "1"; }));
 }
 
 TEST_F(RedisStore, scripts_that_the_server_forgot_are_loaded_again) {
