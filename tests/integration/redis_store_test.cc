@@ -127,6 +127,21 @@ TEST_F(RedisStore, a_name_that_ends_like_a_counter_is_none) {
       status.details.end());
 }
 
+TEST_F(RedisStore, a_note_does_not_keep_renewals_waiting) {
+  const auto connections = [&] {
+    const std::string clients = ask({"CLIENT", "LIST"});
+    return std::count(clients.begin(), clients.end(), '\n');
+  };
+  take(*store, 1);
+  const auto before = connections();
+  Request noted = request(Verb::renew, 1, kJob);
+  noted.change.text = "note";
+  ASSERT_EQ(apply(*store, noted).outcome, Outcome::granted);
+  EXPECT_EQ(connections(), before) << "it went the way of all requests";
+  ASSERT_EQ(apply(*store, request(Verb::renew, 1, kJob)).outcome, Outcome::granted);
+  EXPECT_EQ(connections(), before + 1) << "renewals have a connection of their own";
+}
+
 TEST_F(RedisStore, a_channel_that_nobody_watches_any_more_is_left) {
   const auto subscribers = [&](const std::string& channel) {
     const std::string answer = ask({"PUBSUB", "NUMSUB", "baton:wake:" + channel});
