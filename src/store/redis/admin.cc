@@ -102,11 +102,10 @@ class RedisAdmin final : public StoreAdmin {
     facts.memory_policy = config(server, "maxmemory-policy", facts.info, deadline);
     facts.memory_limit = config(server, "maxmemory", facts.info, deadline);
     facts.fsync = config(server, "appendfsync", facts.info, deadline);
-    auto findings = redis::examine(facts);
-    if (!facts.replica && !service_.clustered) examine_speed(server, ttl, deadline, findings);
-    examine_clock(server, deadline, findings);
-    store::worst_first(findings);
-    return findings;
+    std::vector<Finding> measured;
+    if (!facts.replica && !service_.clustered) examine_speed(server, ttl, deadline, measured);
+    examine_clock(server, deadline, measured);
+    return redis::examine(facts, std::move(measured));
   }
 
   Result<std::pair<int, int>> migrate(Deadline deadline) override {
