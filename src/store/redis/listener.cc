@@ -1,7 +1,6 @@
 #include "store/redis/listener.h"
 
 #include <array>
-#include <random>
 #include <stdexcept>
 
 #include <poll.h>
@@ -9,17 +8,13 @@
 #include <unistd.h>
 
 #include "core/backoff.h"
+#include "store/common/some_bits.h"
 #include "store/redis/grant_bytes.h"
 
 namespace baton::store::redis {
 namespace {
 
 constexpr Millis kPingEvery{10'000};
-
-std::uint64_t some_bits() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  return random();
-}
 
 }  // namespace
 
