@@ -28,8 +28,9 @@ BATON_EXPORT Result<void> fence(pg_conn* connection, std::string_view key, Mode 
 BATON_EXPORT Result<void> fence(sqlite3* database, std::string_view key, Mode mode, Token token);
 
 // Redis has no transaction to come first in: call it before MULTI. It watches the fence, so that an
-// EXEC that answers nil means the same as fenced. In a script of your own, call the function that
-// redis_fence_script() defines instead: see docs/stores/redis.md.
+// EXEC that answers nil means the same as fenced. A refusal may end what the connection watches,
+// your own keys too. In a script of your own, call the function that redis_fence_script() defines
+// instead: see docs/stores/redis.md.
 BATON_EXPORT Result<void> fence(redisContext* connection, std::string_view key, Mode mode,
                                 Token token);
 [[nodiscard]] BATON_EXPORT std::string_view redis_fence_script();

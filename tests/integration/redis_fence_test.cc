@@ -1,14 +1,62 @@
 // A fence for data in Redis.
 
+#include <array>
+#include <functional>
 #include <thread>
 
 #include <hiredis/hiredis.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "baton/fence.h"
 #include "integration/redis_support.h"
 
 namespace baton::test {
 namespace {
+
+// A connection on which every command is shown to `before` until it goes on to the server.
+class Relay {
+ public:
+  using Before = std::function<void(std::string_view sent)>;
+  Relay(int port, Before before) : server_(redisConnect("127.0.0.1", port)) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends_.data()) != 0) {
+      throw std::runtime_error("socketpair failed");
+    }
+    thread_ = std::thread([this, before = std::move(before)] { work(before); });
+  }
+  ~Relay() {
+    shutdown(ends_[1], SHUT_RDWR);
+    thread_.join();
+    close(ends_[1]);
+    redisFree(server_);
+  }
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  [[nodiscard]] int client() const { return ends_[0]; }  // closed by whoever takes it
+
+ private:
+  void work(const Before& before) {
+    std::array<pollfd, 2> both{pollfd{ends_[1], POLLIN, 0}, pollfd{server_->fd, POLLIN, 0}};
+    std::array<char, 65536> bytes{};
+    for (;;) {
+      poll(both.data(), both.size(), -1);
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (both[i].revents == 0) continue;
+        const auto got = read(both[i].fd, bytes.data(), bytes.size());
+        if (got <= 0) return;
+        const std::string_view sent(bytes.data(), static_cast<std::size_t>(got));
+        if (i == 0) before(sent);
+        if (::write(both[1 - i].fd, sent.data(), sent.size()) != got) return;
+      }
+    }
+  }
+
+  redisContext* server_;
+  std::array<int, 2> ends_{};
+  std::thread thread_;
+};
 
 class RedisFence : public RedisTest {
  protected:
@@ -67,6 +115,22 @@ TEST_F(RedisFence, a_holder_that_is_overtaken_between_its_fence_and_its_write_ca
   command(old.get(), {"SET", "data", "old"});
   EXPECT_EQ(command(old.get(), {"EXEC"}), "nil");
   EXPECT_EQ(ask({"GET", "data"}), "young");
+}
+
+// Somebody newer comes after the fence has recorded its token, and before it looks again.
+TEST_F(RedisFence, a_refusal_leaves_no_watch_behind) {
+  const Session young = session();
+  Relay relay(server_->port(), [&](std::string_view sent) {
+    if (sent.find("\r\nWATCH\r\n") == sent.npos) return;
+    EXPECT_EQ(write(young.get(), Mode::X, 6, "young"), "written");
+  });
+  const Session old(redisConnectFd(relay.client()));
+  EXPECT_EQ(fence(old.get(), kJob, Mode::X, 5).error().code, Code::fenced);
+  EXPECT_EQ(write(young.get(), Mode::X, 7, "younger"), "written");
+  command(old.get(), {"MULTI"});
+  command(old.get(), {"SET", "other", "unfenced"});
+  EXPECT_EQ(command(old.get(), {"EXEC"}), "list");
+  EXPECT_EQ(ask({"GET", "other"}), "unfenced");
 }
 
 TEST_F(RedisFence, only_modes_that_cannot_stand_beside_each_other_refuse_each_other) {

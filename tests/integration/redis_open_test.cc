@@ -72,9 +72,10 @@ TEST_F(RedisOpen, a_wrong_password_is_unauthorized_and_never_shown) {
 }
 
 TEST_F(RedisOpen, a_user_with_the_rights_that_the_manual_names_can_do_everything) {
-  ask({"ACL",     "SETUSER", "baton",    "on",           ">p%w",  "~{baton:*", "&baton:*", "+hello",
-       "+select", "+time",   "+evalsha", "+script|load", "+get",  "+mget",     "+set",     "+del",
-       "+exists", "+scan",   "+publish", "+subscribe",   "+ping", "+wait"});
+  ask({"ACL",      "SETUSER",    "baton",        "on",    ">p%w",     "~{baton:*",
+       "&baton:*", "+hello",     "+select",      "+time", "+evalsha", "+script|load",
+       "+get",     "+mget",      "+set",         "+del",  "+exists",  "+scan",
+       "+publish", "+subscribe", "+unsubscribe", "+ping", "+wait"});
   auto locks = open(at_server("baton:p%25w")).value();
   auto other = open(at_server("baton:p%25w")).value();
   auto lease = locks.acquire({.subject = "job"}, {.ttl = 5s});

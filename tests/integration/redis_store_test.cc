@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <set>
 
 #include "baton/locks.h"
@@ -9,6 +10,11 @@
 
 namespace baton::test {
 namespace {
+
+class Silence final : public WakeSink {
+ public:
+  void wake(std::span<const GrantId> /*grants*/) override {}
+};
 
 class RedisStore : public RedisTest {
  protected:
@@ -99,6 +105,62 @@ TEST_F(RedisStore, every_new_token_is_above_a_raised_floor_in_every_region) {
   ASSERT_TRUE(admin->raise_tokens(5, soon()));
   EXPECT_GT(take(*store, 4, "NEW:other").tokens.at(0), kFloor);
   EXPECT_EQ(admin->raise_tokens(Token{1} << 60, soon()).error().code, Code::bad_request);
+}
+
+TEST_F(RedisStore, a_name_that_ends_like_a_counter_is_none) {
+  const std::string name = "DEFAULT:page:x}#last";
+  const std::string key = "{baton:DEFAULT}:page:x}#last";
+  constexpr Token kFloor = 4'000'000'000'000'000;
+  const auto admin = open_redis_admin(server_->url(), soon()).value();
+  take(*store, 1, name);
+  const std::string held = ask({"GET", key});
+  const auto raised = admin->raise_tokens(kFloor, soon());
+  ASSERT_TRUE(raised) << raised.error().message;
+  EXPECT_EQ(ask({"GET", key}), held);
+  EXPECT_GT(take(*store, 2).tokens.at(0), kFloor);
+  // What a name says is not a token either.
+  ask({"SET", key, "4100000000000000"});
+  const auto status = admin->status(soon()).value();
+  EXPECT_NE(
+      std::find(status.details.begin(), status.details.end(),
+                std::pair<std::string, std::string>("last token", std::to_string(kFloor + 1))),
+      status.details.end());
+}
+
+TEST_F(RedisStore, a_note_does_not_keep_renewals_waiting) {
+  const auto connections = [&] {
+    const std::string clients = ask({"CLIENT", "LIST"});
+    return std::count(clients.begin(), clients.end(), '\n');
+  };
+  take(*store, 1);
+  const auto before = connections();
+  Request noted = request(Verb::renew, 1, kJob);
+  noted.change.text = "note";
+  ASSERT_EQ(apply(*store, noted).outcome, Outcome::granted);
+  EXPECT_EQ(connections(), before) << "it went the way of all requests";
+  ASSERT_EQ(apply(*store, request(Verb::renew, 1, kJob)).outcome, Outcome::granted);
+  EXPECT_EQ(connections(), before + 1) << "renewals have a connection of their own";
+}
+
+TEST_F(RedisStore, a_channel_that_nobody_watches_any_more_is_left) {
+  const auto subscribers = [&](const std::string& channel) {
+    const std::string answer = ask({"PUBSUB", "NUMSUB", "baton:wake:" + channel});
+    return answer.substr(answer.rfind('\n') + 1);
+  };
+  Silence sink;
+  auto stays = store->watch("stays", sink);
+  auto goes = store->watch("goes", sink);
+  auto half = store->watch("half", sink);
+  const auto other_half = store->watch("half", sink);
+  ASSERT_TRUE(poll_until([&] { return subscribers("goes") == "1" && subscribers("half") == "1"; }));
+  goes.reset();
+  half.reset();
+  const auto next = store->watch("next", sink);
+  EXPECT_TRUE(poll_until([&] { return subscribers("next") == "1" && subscribers("goes") == "0"; }));
+  EXPECT_EQ(subscribers("stays"), "1");
+  EXPECT_EQ(subscribers("half"), "1");
+  goes = store->watch("goes", sink);
+  EXPECT_TRUE(poll_until([&] { return subscribers("goes") == "1"; }));
 }
 
 TEST_F(RedisStore, scripts_that_the_server_forgot_are_loaded_again) {
@@ -227,6 +289,24 @@ TEST_F(RedisStore, a_damaged_value_is_not_a_free_lock) {
       const auto reply = try_apply(*store, request(verb, 1, kJob));
       ASSERT_FALSE(reply) << to_string(verb);
       EXPECT_EQ(reply.error().code, Code::bad_store);
+    }
+    EXPECT_EQ(ask({"GET", kJobKey}), value);
+  }
+}
+
+// The digit of a value, and then what some other program may have put there.
+TEST_F(RedisStore, a_damaged_value_harms_no_other_name_of_its_batch) {
+  const std::string healthy = "DEFAULT:healthy";
+  take(*store, 9, healthy);
+  for (const std::string value : {"", "nonsense", "0", "10", "12345", "0\x90", "1\x95",
+                                  "0\x95\x01\x02\x03\x04\x05", "0\x95\x90\x90\x90\x07\x08"}) {
+    ask({"SET", kJobKey, value});
+    for (const Verb verb : {Verb::acquire, Verb::release, Verb::get, Verb::renew, Verb::cancel}) {
+      const std::vector<Request> batch = {request(verb, 1, kJob), request(Verb::renew, 9, healthy)};
+      const auto replies = store->apply(batch, soon());
+      ASSERT_TRUE(replies) << value << " " << to_string(verb) << ": " << replies.error().message;
+      EXPECT_EQ(replies->at(0).outcome, Outcome::invalid) << value << " " << to_string(verb);
+      EXPECT_EQ(replies->at(1).outcome, Outcome::granted) << value << " " << to_string(verb);
     }
     EXPECT_EQ(ask({"GET", kJobKey}), value);
   }

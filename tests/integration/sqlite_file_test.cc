@@ -75,6 +75,8 @@ TEST_F(SqliteFileTest, network_filesystems_are_refused) {
     EXPECT_FALSE(fs::exists(path_)) << "nothing is left behind";
   }
   EXPECT_EQ(network_filesystem(0x6969), "NFS");
+  EXPECT_EQ(network_filesystem(0x19830326), "BeeGFS");
+  EXPECT_EQ(network_filesystem(0x20030528), "OrangeFS");
   EXPECT_FALSE(network_filesystem(0xEF53)) << "ext4";
   EXPECT_FALSE(network_filesystem(0x01021994)) << "tmpfs";
   EXPECT_FALSE(network_filesystem(0x794c7630)) << "overlayfs";

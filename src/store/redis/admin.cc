@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <map>
 
 #include "baton/redis_store.h"
@@ -101,11 +102,10 @@ class RedisAdmin final : public StoreAdmin {
     facts.memory_policy = config(server, "maxmemory-policy", facts.info, deadline);
     facts.memory_limit = config(server, "maxmemory", facts.info, deadline);
     facts.fsync = config(server, "appendfsync", facts.info, deadline);
-    auto findings = redis::examine(facts);
-    if (!facts.replica && !service_.clustered) examine_speed(server, ttl, deadline, findings);
-    examine_clock(server, deadline, findings);
-    store::worst_first(findings);
-    return findings;
+    std::vector<Finding> measured;
+    if (!facts.replica && !service_.clustered) examine_speed(server, ttl, deadline, measured);
+    examine_clock(server, deadline, measured);
+    return redis::examine(facts, std::move(measured));
   }
 
   Result<std::pair<int, int>> migrate(Deadline deadline) override {
@@ -133,14 +133,9 @@ class RedisAdmin final : public StoreAdmin {
     } else if (auto set = raise(**connection, service_.layout.floor(), number, deadline); !set) {
       return set;
     }
-    return redis::scan(service_, seat_, service_.layout.counters_pattern(), deadline,
-                       [&](redis::Connection& at, const std::vector<Value>& counters) {
-                         Result<void> raised;
-                         for (const Value& counter : counters) {
-                           if (raised) raised = raise(at, counter.text, number, deadline);
-                         }
-                         return raised;
-                       });
+    return each_counter(deadline, [&](redis::Connection& at, const std::string& counter) {
+      return raise(at, counter, number, deadline);
+    });
   }
 
  private:
@@ -150,6 +145,19 @@ class RedisAdmin final : public StoreAdmin {
     service_.clustered = (*connection)->clustered();
     seat_.adopt(std::move(*connection));
     return seat_.to(settings_.node, deadline);
+  }
+
+  using AtCounter = std::function<Result<void>(redis::Connection&, const std::string& key)>;
+  Result<void> each_counter(Deadline deadline, const AtCounter& look) {
+    return redis::scan(service_, seat_, service_.layout.counters_pattern(), deadline,
+                       [&](redis::Connection& at, const std::vector<Value>& found) {
+                         Result<void> fine;
+                         for (const Value& key : found) {
+                           if (!service_.layout.is_counter(key.text)) continue;
+                           if (fine = look(at, key.text); !fine) break;
+                         }
+                         return fine;
+                       });
   }
 
   // A key that goes by itself.
@@ -220,16 +228,13 @@ class RedisAdmin final : public StoreAdmin {
                                });
     if (!scanned) return scanned;
     Token last = 0;
-    scanned = redis::scan(
-        service_, seat_, service_.layout.counters_pattern(), deadline,
-        [&](redis::Connection& at, const std::vector<Value>& counters) -> Result<void> {
-          for (const Value& counter : counters) {
-            auto value = at.ask({"GET", counter.text}, deadline);
-            if (!value) return value.error();
-            Token token = 0;
-            std::from_chars(value->text.data(), value->text.data() + value->text.size(), token);
-            last = std::max(last, token);
-          }
+    scanned = each_counter(
+        deadline, [&](redis::Connection& at, const std::string& counter) -> Result<void> {
+          auto value = at.ask({"GET", counter}, deadline);
+          if (!value) return value.error();
+          Token token = 0;
+          std::from_chars(value->text.data(), value->text.data() + value->text.size(), token);
+          last = std::max(last, token);
           return {};
         });
     if (!scanned) return scanned;

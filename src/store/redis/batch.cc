@@ -104,7 +104,7 @@ void BatchRun::sort_out() {
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (replies_[i].outcome != Outcome::busy) continue;
     const Request& request = batch_[i];
-    renewals_only_ = renewals_only_ && request.verb == Verb::renew;
+    renewals_only_ = renewals_only_ && request.verb == Verb::renew && request.change.empty();
     const bool alone = !schema_in_use && !names.more_than_once(request.asks[0].key) &&
                        !grants.more_than_once(request.grant);
     file(i, route_of(request, alone));

@@ -1,6 +1,7 @@
 #include "store/redis/examine.h"
 
 #include <charconv>
+#include <utility>
 
 #include "store/common/findings.h"
 
@@ -11,7 +12,7 @@ class Examiner : private Findings {
  public:
   explicit Examiner(const Facts& facts) : facts_(facts) {}
 
-  std::vector<Finding> run() {
+  std::vector<Finding> run(std::vector<Finding> measured) {
     if (facts_.info.empty()) {
       add("not-visible", Severity::advice, "this user may not see INFO",
           "nobody can tell whether locks survive a crash of this server",
@@ -24,6 +25,7 @@ class Examiner : private Findings {
     memory();
     if (!facts_.info.empty()) persistence();
     replication();
+    for (Finding& finding : measured) add(std::move(finding));
     return worst_first();
   }
 
@@ -78,6 +80,8 @@ class Examiner : private Findings {
 
 }  // namespace
 
-std::vector<Finding> examine(const Facts& facts) { return Examiner(facts).run(); }
+std::vector<Finding> examine(const Facts& facts, std::vector<Finding> measured) {
+  return Examiner(facts).run(std::move(measured));
+}
 
 }  // namespace baton::store::redis

@@ -18,6 +18,7 @@ struct Facts {
   int wait_replicas = 0;  // as the URL says
 };
 
-[[nodiscard]] std::vector<Finding> examine(const Facts& facts);
+// What they mean, and what was measured besides: the worst first.
+[[nodiscard]] std::vector<Finding> examine(const Facts& facts, std::vector<Finding> measured);
 
 }  // namespace baton::store::redis

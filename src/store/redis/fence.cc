@@ -107,7 +107,8 @@ Result<void> install_fence(redisContext* connection) {
 }
 
 // Recorded first: to write to a key that is watched would break the transaction that follows. The
-// second look finds nothing to record.
+// second look finds nothing to record. Whoever is refused begins no transaction of this fence, so
+// the watch goes: it would break another one.
 Result<void> fence(redisContext* connection, std::string_view key, Mode mode, Token token) {
   if (auto fine = judge(connection, run(connection, key, mode, token, false), key, token); !fine) {
     return fine;
@@ -115,7 +116,9 @@ Result<void> fence(redisContext* connection, std::string_view key, Mode mode, To
   const Answered watched = ask(connection, {"WATCH", std::string(kKeyStart) + std::string(key)});
   if (watched == nullptr) return unreachable(connection);
   if (watched->type == REDIS_REPLY_ERROR) return error_of({watched->str, watched->len});
-  return judge(connection, run(connection, key, mode, token, true), key, token);
+  auto fine = judge(connection, run(connection, key, mode, token, true), key, token);
+  if (!fine) ask(connection, {"UNWATCH"});
+  return fine;
 }
 
 Result<Token> highest_fenced(redisContext* connection) {

@@ -45,7 +45,12 @@ class Layout {
   // For SCAN: everything ours whose key starts so. An escaped ':' ends a region, so a part of one
   // cannot be asked for.
   [[nodiscard]] std::string pattern(std::string_view key_prefix) const;
+
+  // For SCAN, which finds names that end so as well: only those without a ':' are counters.
   [[nodiscard]] std::string counters_pattern() const { return start_ + "*}#last"; }
+  [[nodiscard]] bool is_counter(std::string_view found) const {
+    return found.find(':', start_.size()) == std::string_view::npos;
+  }
 
   // The key of a name from what SCAN found; nothing for a counter or somebody else's.
   [[nodiscard]] std::optional<std::string> key_in(std::string_view redis_key) const;

@@ -1,7 +1,6 @@
 #include "store/redis/listener.h"
 
 #include <array>
-#include <random>
 #include <stdexcept>
 
 #include <poll.h>
@@ -9,17 +8,13 @@
 #include <unistd.h>
 
 #include "core/backoff.h"
+#include "store/common/some_bits.h"
 #include "store/redis/grant_bytes.h"
 
 namespace baton::store::redis {
 namespace {
 
 constexpr Millis kPingEvery{10'000};
-
-std::uint64_t some_bits() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  return random();
-}
 
 }  // namespace
 
@@ -80,7 +75,7 @@ bool Listener::serve(Connection& connection, const std::stop_token& stop) {
   Instant last_heard = BootClock::now();
   Instant pinged = last_heard;
   while (!stop.stop_requested()) {
-    if (!subscribe_to_new(connection, heard)) return worked;
+    if (!follow(connection, heard)) return worked;
     pause(kPingEvery, stop, connection.socket());
     std::vector<Value> values;
     if (!connection.receive(values)) return worked;
@@ -95,10 +90,18 @@ bool Listener::serve(Connection& connection, const std::stop_token& stop) {
   return worked;
 }
 
-bool Listener::subscribe_to_new(Connection& connection, std::set<std::string>& heard) {
+// Subscribes to what is watched by now, and leaves what nobody watches any more: at the latest when
+// the next watch begins, so the channels that clients came and went with do not add up.
+bool Listener::follow(Connection& connection, std::set<std::string>& heard) {
   Commands commands;
   {
     const std::lock_guard lock(mutex_);
+    std::erase_if(channels_, [&](const auto& channel) { return !subscribers_->has(channel); });
+    std::erase_if(heard, [&](const auto& channel) {
+      if (channels_.contains(channel)) return false;
+      commands.add({"UNSUBSCRIBE", layout_.channels() + channel});
+      return true;
+    });
     for (const auto& channel : channels_) {
       if (heard.insert(channel).second) commands.add({"SUBSCRIBE", layout_.channels() + channel});
     }

@@ -28,7 +28,7 @@ class Listener {
  private:
   void work(const std::stop_token& stop);
   bool serve(Connection& connection, const std::stop_token& stop);
-  bool subscribe_to_new(Connection& connection, std::set<std::string>& heard);
+  bool follow(Connection& connection, std::set<std::string>& heard);
   bool deliver(const std::vector<Value>& values);
   void pause(Millis most, const std::stop_token& stop, int socket);
   void signal();

@@ -13,7 +13,8 @@
 
 namespace baton::store::redis {
 
-// Renewals have a connection of their own: a queue of other requests must not cost a lease.
+// Renewals have a connection of their own: a queue of other requests must not cost a lease. One
+// that changes a note is such a request.
 enum class Lane { requests, renewals };
 
 // The connections of one caller at a time: to the server that the URL names and, in a cluster, to

@@ -33,6 +33,13 @@ end
 
 local states = {}
 
+-- Any bytes may be there that somebody else wrote.
+local function is_name(parts)
+  return type(parts) == 'table' and #parts == 5 and type(parts[1]) == 'table' and
+         type(parts[2]) == 'table' and type(parts[3]) == 'table' and
+         type(parts[4]) == 'string' and type(parts[5]) == 'string'
+end
+
 local function state_of(n)
   local state = states[n]
   if state then return state end
@@ -40,7 +47,7 @@ local function state_of(n)
   if value then
     local kind = byte(value, 1)
     local fine, parts = pcall(cmsgpack.unpack, string.sub(value, 2))
-    if kind ~= 48 and kind ~= 49 or not fine or #parts ~= 5 then error('BADVALUE', 0) end
+    if kind ~= 48 and kind ~= 49 or not fine or not is_name(parts) then error('BADVALUE', 0) end
     state = {
       holders = parts[1], waiters = parts[2], tombstones = parts[3], ordinal = parts[4],
       text = parts[5]

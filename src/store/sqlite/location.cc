@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 // From statfs(2), linux/magic.h and the filesystems' own documentation. FUSE may be local, but
 // nothing says so.
-constexpr std::array<std::pair<std::uint64_t, std::string_view>, 17> kNetworkFilesystems{{
+constexpr std::array<std::pair<std::uint64_t, std::string_view>, 22> kNetworkFilesystems{{
     {0x6969, "NFS"},
     {0x517B, "SMB"},
     {0xFF534D42, "CIFS"},
@@ -41,6 +41,11 @@ constexpr std::array<std::pair<std::uint64_t, std::string_view>, 17> kNetworkFil
     {0x564C, "NCP"},
     {0x786F4256, "VirtualBox shared folder"},
     {0xAAD7AAEA, "PanFS"},
+    {0x19830326, "BeeGFS"},
+    {0x20030528, "OrangeFS"},
+    {0xBEEFDEAD, "StorNext"},
+    {0xBACBACBC, "VMware shared folder"},
+    {0x7C7C6673, "Parallels shared folder"},
 }};
 
 Error bad_url(std::string message) {

@@ -93,7 +93,7 @@ class SqliteStore final : public LockStore {
 
  private:
   [[nodiscard]] Result<Line::Turn> take(Line& line, Deadline deadline);
-  [[nodiscard]] Result<LockFile::State> enter_to_write(LockFile& file, StoreTime now);
+  [[nodiscard]] Result<LockFile::State> enter(LockFile& file) const;
   [[nodiscard]] Result<std::vector<Reply>> change(std::span<const Request> batch, Deadline deadline,
                                                   std::vector<core::Wake>& wakes);
   [[nodiscard]] Result<void> adopt(Deadline deadline);
@@ -138,11 +138,16 @@ Result<Line::Turn> SqliteStore::take(Line& line, Deadline deadline) {
   return std::move(*turn);
 }
 
-Result<LockFile::State> SqliteStore::enter_to_write(LockFile& file, StoreTime now) {
+// Since open() the file is one of this boot, and a reboot would have ended this process. Another
+// boot id now is that of a container which shares the clock; to adopt its times, and it ours, would
+// let no grant ever end.
+Result<LockFile::State> SqliteStore::enter(LockFile& file) const {
   auto state = file.enter();
   if (!state || !state->other_boot) return state;
-  if (auto adopted = file.adopt(now); !adopted) return adopted.error();
-  return state;
+  return Error{.code = Code::bad_store,
+               .message = path_ + " is used under two boot ids at once, one of them " +
+                          machine_.boot_id + ": run all its users where they see the machine's " +
+                          "own, or use another store"};
 }
 
 Result<void> SqliteStore::open(Deadline deadline) {
@@ -162,9 +167,13 @@ Result<void> SqliteStore::open(Deadline deadline) {
 Result<void> SqliteStore::adopt(Deadline deadline) {
   auto turn = take(writer_, deadline);
   if (!turn) return turn.error();
-  auto transaction = Transaction::begin(writer_.file->database(), Transaction::Kind::write);
+  LockFile& file = *writer_.file;
+  auto transaction = Transaction::begin(file.database(), Transaction::Kind::write);
   if (!transaction) return transaction.error();
-  if (auto state = enter_to_write(*writer_.file, machine_.now()); !state) return state.error();
+  auto state = file.enter();
+  if (!state) return state.error();
+  if (!state->other_boot) return {};
+  if (auto adopted = file.adopt(machine_.now()); !adopted) return adopted;
   return transaction->commit();
 }
 
@@ -201,7 +210,7 @@ Result<std::vector<Reply>> SqliteStore::change(std::span<const Request> batch, D
   if (!transaction) return transaction.error();
   // Read while all others are kept out, so that it never goes back from one batch to the next.
   const StoreTime now = machine_.now();
-  auto state = enter_to_write(file, now);
+  auto state = enter(file);
   if (!state) return state.error();
 
   Batch run(file, now, state->counter);
@@ -214,7 +223,7 @@ Result<std::vector<Reply>> SqliteStore::change(std::span<const Request> batch, D
   }
   auto wrote = run.write_back();
   if (!wrote) return wrote.error();
-  if (!*wrote && !state->other_boot) {
+  if (!*wrote) {
     wakes = std::move(run.effects().wakes);
     return replies;
   }
@@ -262,19 +271,13 @@ Result<void> SqliteStore::sweep(LockFile& file, std::string_view near, StoreTime
 
 template <typename Answer, typename Look>
 Result<Answer> SqliteStore::read(Deadline deadline, Look look) {
-  while (true) {
-    {
-      auto turn = take(reader_, deadline);
-      if (!turn) return turn.error();
-      auto transaction = Transaction::begin(reader_.file->database(), Transaction::Kind::read);
-      if (!transaction) return transaction.error();
-      auto state = reader_.file->enter();
-      if (!state) return state.error();
-      if (!state->other_boot) return look(*reader_.file, machine_.now());
-    }
-    if (BootClock::now() >= deadline) return too_late(path_);
-    if (auto adopted = adopt(deadline); !adopted) return adopted.error();
-  }
+  auto turn = take(reader_, deadline);
+  if (!turn) return turn.error();
+  auto transaction = Transaction::begin(reader_.file->database(), Transaction::Kind::read);
+  if (!transaction) return transaction.error();
+  auto state = enter(*reader_.file);
+  if (!state) return state.error();
+  return look(*reader_.file, machine_.now());
 }
 
 Result<Page<LockInfo>> SqliteStore::find(const Query& query, Deadline deadline) {
