@@ -296,6 +296,7 @@ Result<void> HeldLease::check_heir(const ReleaseOptions& options) const {
   look.asks = {{key(), Mode::X}};
   const auto reply = client_.submit(look, options.timeout);
   if (!reply) return reply.error();
+  if (!reply->info) return error_of(*reply, look);
   const auto& waiters = reply->info->waiters;
   if (std::none_of(waiters.begin(), waiters.end(),
                    [&](const WaiterInfo& w) { return w.owner == options.to; })) {

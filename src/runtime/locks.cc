@@ -56,6 +56,8 @@ Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
   Request look = look_at(key_of(core_->policy(), name));
   auto reply = core_->submit(look, timeout);
   if (!reply) return reply.error();
+  // Somebody keeps the store from reading it, or it is damaged.
+  if (!reply->info) return runtime::error_of(*reply, look);
   return std::move(*reply->info);
 }
 
