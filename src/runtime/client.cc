@@ -8,6 +8,7 @@
 #include "core/apply.h"
 #include "core/lock_table.h"
 #include "core/trust.h"
+#include "runtime/deadline.h"
 
 namespace baton {
 namespace {
@@ -109,7 +110,7 @@ std::shared_ptr<LockClient::Core> LockClient::Core::make(std::shared_ptr<LockSto
 }
 
 Result<Reply> LockClient::Core::submit(Request& request, Millis timeout) {
-  return batcher_.submit(request, clock_->now() + timeout);
+  return batcher_.submit(request, runtime::deadline_after(clock_->now(), timeout));
 }
 
 // Everything that can be refused without asking the store is refused here.

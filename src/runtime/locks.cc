@@ -3,6 +3,7 @@
 #include "baton/observe.h"
 #include "policy/apply_policy.h"
 #include "runtime/client.h"
+#include "runtime/deadline.h"
 
 namespace baton {
 namespace {
@@ -48,7 +49,7 @@ void LockClient::acquire_async(std::vector<LockName> set, AcquireOptions options
 }
 
 Result<Page<LockInfo>> LockClient::find(const Query& query, Millis timeout) {
-  return core_->store().find(query, core_->clock().now() + timeout);
+  return core_->store().find(query, runtime::deadline_after(core_->clock().now(), timeout));
 }
 
 Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
