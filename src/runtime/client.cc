@@ -165,6 +165,7 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
               .asks = std::move(request.asks),
               .tokens = std::move(reply.tokens),
               .note = std::move(reply.note),
+              .metadata = std::move(request.metadata),
               .ttl = request.ttl,
               .schema_version = request.schema_version,
               .sent = sent};

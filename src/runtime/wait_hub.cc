@@ -128,9 +128,9 @@ void WaitHub::abandon(GrantId grant) {
   signal_.notify_one();
 }
 
-void WaitHub::undo(Request request, Instant from, Instant until) {
+void WaitHub::undo(Request request, Instant from, Instant until, Then then) {
   const std::lock_guard lock(mutex_);
-  undo_.push_back({std::move(request), from, until});
+  undo_.push_back({std::move(request), from, until, std::move(then)});
   signalled_ = true;
   signal_.notify_one();
 }
@@ -293,7 +293,12 @@ void WaitHub::send(const std::vector<Request>& batch, std::vector<Undo>& undoing
     return failed(asked, replies.error(), sent);
   }
   for (std::size_t i = 0; i < undoing.size(); ++i) {
-    if ((*replies)[i].outcome == Outcome::busy) put_off(std::move(undoing[i]), now);
+    Reply& reply = (*replies)[i];
+    if (reply.outcome == Outcome::busy) {
+      put_off(std::move(undoing[i]), now);
+    } else if (undoing[i].then) {
+      finished.emplace_back(std::move(undoing[i].then), Won{std::move(reply), sent});
+    }
   }
   for (std::size_t i = undoing.size(); i < batch.size(); ++i) {
     const auto it = waiting_.find(batch[i].grant);

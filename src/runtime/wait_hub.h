@@ -52,8 +52,9 @@ class WaitHub final : public WakeSink {
   // The caller does not wait any more. If it was granted meanwhile, that is undone.
   void abandon(GrantId grant);
 
-  // Sends a release or cancel until the store has answered, or `until` has passed.
-  void undo(Request request, Instant from, Instant until);
+  // Sends a release or cancel, or a convert down, until the store has answered, or `until` has
+  // passed. `then` hears the answer if there is one, on the hub's thread.
+  void undo(Request request, Instant from, Instant until, Then then = nullptr);
 
   void wake(std::span<const GrantId> grants) override;
 
@@ -95,6 +96,7 @@ class WaitHub final : public WakeSink {
     Request request;
     Instant at;
     Instant until;
+    Then then = nullptr;
     core::Backoff backoff{Millis(50), Millis(1000)};
   };
   using Finished = std::vector<std::pair<Then, Result<Won>>>;
