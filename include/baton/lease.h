@@ -65,8 +65,16 @@ class BATON_EXPORT Lease {
   [[nodiscard]] Note note() const;
   Result<void> set_note(NoteChange change, Millis timeout = Millis(2000));
 
-  // Up to the supremum of both modes, or down if the held mode covers the asked one. On any error
-  // the lease keeps the mode it has.
+  // Up to the supremum of both modes, or down if the held mode covers the asked one; the rules of
+  // the policy hold for the mode that it ends in. `wait` is at most 24 h.
+  //
+  // The lease never claims more than the store keeps for it: going down, mode() is the lower one
+  // before anybody else is let in; going up, the higher one once it is granted, with a new token.
+  // On an error the mode is as before, but for Error::in_doubt: nobody could find out whether the
+  // store made the change. Then the lease has the lower of both modes, and the client goes on until
+  // the store agrees; meanwhile others may be kept out by the higher one.
+  //
+  // One at a time: while another convert of this lease is under way, or left in doubt, it is busy.
   Result<void> convert(Mode mode, Millis wait = Millis(0));
 
   // After it returns without an error, the lock is free for the next. `lost` means that it already

@@ -20,7 +20,7 @@ inline constexpr Mode kShared = Mode::S;
 inline constexpr Mode kUpdate = Mode::U;
 inline constexpr Mode kExclusive = Mode::X;
 
-// May `asked` be granted beside `held`? Not symmetric in theory, symmetric in this matrix.
+// May `asked` be granted beside `held`? Who came first does not matter.
 [[nodiscard]] BATON_EXPORT bool compatible(Mode held, Mode asked);
 
 // Does holding `held` include everything that holding `asked` would give?

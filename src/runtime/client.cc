@@ -8,6 +8,7 @@
 #include "core/apply.h"
 #include "core/lock_table.h"
 #include "core/trust.h"
+#include "runtime/deadline.h"
 
 namespace baton {
 namespace {
@@ -110,7 +111,7 @@ std::shared_ptr<LockClient::Core> LockClient::Core::make(std::shared_ptr<LockSto
 
 Result<Reply> LockClient::Core::submit(Request& request, Millis timeout) {
   Instant sent = clock_->now();
-  return batcher_.submit(request, sent + timeout, sent);
+  return batcher_.submit(request, runtime::deadline_after(sent, timeout), sent);
 }
 
 // Everything that can be refused without asking the store is refused here.
@@ -165,6 +166,7 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
               .asks = std::move(request.asks),
               .tokens = std::move(reply.tokens),
               .note = std::move(reply.note),
+              .metadata = std::move(request.metadata),
               .ttl = request.ttl,
               .schema_version = request.schema_version,
               .sent = sent};

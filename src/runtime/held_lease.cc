@@ -8,9 +8,6 @@
 namespace baton::runtime {
 namespace {
 
-// What is left of a grant in the store is over by then, whatever happens.
-Instant over_by(Instant trusted_until, Millis ttl) { return trusted_until + core::margin(ttl); }
-
 Result<void> check_note(const NoteChange& change) {
   if (!change.text || change.text->size() <= kMaxNoteBytes) return {};
   return Error{.code = Code::bad_request,
@@ -24,6 +21,7 @@ HeldLease::HeldLease(LockClient::Core& client, Grant grant)
       id_(grant.id),
       names_(std::move(grant.names)),
       asks_key_(grant.asks.front().key),
+      metadata_(std::move(grant.metadata)),
       ttl_(grant.ttl),
       schema_version_(grant.schema_version),
       granted_at_(grant.sent),
@@ -54,6 +52,13 @@ std::string HeldLease::why_lost() const {
   return why_;
 }
 
+Error HeldLease::lost_error() const {
+  return {.code = Code::lost, .message = "the lease is lost: " + why_lost()};
+}
+
+// What is left of the grant in the store is over by then, whatever happens.
+Instant HeldLease::over() const { return trusted_until() + core::margin(ttl_); }
+
 Mode HeldLease::mode() const {
   const std::lock_guard lock(mutex_);
   return asks_.front().mode;
@@ -62,13 +67,16 @@ Mode HeldLease::mode() const {
 std::vector<Token> HeldLease::tokens() const {
   const std::lock_guard lock(mutex_);
   std::vector<Token> tokens;
-  for (const LockName& name : names_) {
-    const std::string key = key_of(client_.policy(), name);
-    const auto ask =
-        std::find_if(asks_.begin(), asks_.end(), [&](const Ask& a) { return a.key == key; });
-    tokens.push_back(tokens_.at(static_cast<std::size_t>(ask - asks_.begin())));
-  }
+  for (const LockName& name : names_) tokens.push_back(tokens_.at(place_of(name)));
   return tokens;
+}
+
+// Among the asks, of which only the modes ever change.
+std::size_t HeldLease::place_of(const LockName& name) const {
+  const std::string key = key_of(client_.policy(), name);
+  const auto ask =
+      std::find_if(asks_.begin(), asks_.end(), [&](const Ask& a) { return a.key == key; });
+  return static_cast<std::size_t>(ask - asks_.begin());
 }
 
 Token HeldLease::token() const {
@@ -93,7 +101,8 @@ Request HeldLease::request(Verb verb) const {
 
 Request HeldLease::renewal() const { return request(Verb::renew); }
 
-// A renewal that comes back after the lease was given up does not bring it back.
+// Only ever later: the reply may have been overtaken by that of a younger request. It brings back
+// no lease that has ended, because valid() does not ask for the time then.
 void HeldLease::renewed(Instant sent) {
   const auto until = core::trusted_until(sent, ttl_).time_since_epoch().count();
   auto known = trusted_until_.load(std::memory_order_acquire);
@@ -129,7 +138,7 @@ void HeldLease::poke() {
 
 Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
   if (auto ok = check_note(change); !ok) return ok;
-  if (!valid()) return Error{.code = Code::lost, .message = "the lease is lost: " + why_lost()};
+  if (!valid()) return lost_error();
   Request renew = request(Verb::renew);
   renew.change = std::move(change);
   const Instant sent = client_.clock().now();
@@ -144,62 +153,6 @@ Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
   if (renew.change.ordinal) note_.ordinal = *renew.change.ordinal;
   if (renew.change.text) note_.text = *renew.change.text;
   return {};
-}
-
-Result<void> HeldLease::convert(Mode mode, Millis wait) {
-  auto asks = asks_for(client_.policy(), names_, mode);
-  if (!asks) return asks.error();
-  Request convert = request(Verb::convert);
-  convert.asks = std::move(*asks);
-  if (wait > Millis(0)) convert.ticket = core::ticket_for(ttl_);
-  Clock& clock = client_.clock();
-  const Instant deadline = clock.now() + wait;
-  while (true) {
-    if (!valid()) return Error{.code = Code::lost, .message = "the lease is lost: " + why_lost()};
-    std::uint64_t seen = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      seen = pokes_;
-    }
-    const Instant sent = clock.now();
-    const auto reply = client_.submit(convert, client_.can().apply_limit + Millis(500));
-    if (!reply) return give_up_convert(convert, reply.error());
-    if (reply->outcome == Outcome::granted) {
-      finish_convert(convert, *reply, sent);
-      return {};
-    }
-    if (reply->outcome == Outcome::lost) lose(Loss::refused, reply->message);
-    if (reply->outcome != Outcome::queued) return error_of(*reply, convert);
-    if (clock.now() >= deadline) {
-      Error busy = error_of(*reply, convert);
-      busy.code = Code::timed_out;
-      return give_up_convert(convert, std::move(busy));
-    }
-    const Millis pause = std::clamp(reply->retry_after, Millis(20), Millis(1000));
-    const Instant again = std::min(deadline, clock.now() + pause);
-    std::unique_lock lock(mutex_);
-    while (pokes_ == seen && clock.now() < again) clock.wait(lock, poked_, again);
-  }
-}
-
-void HeldLease::finish_convert(const Request& request, const Reply& reply, Instant sent) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < asks_.size(); ++i) {
-      asks_[i].mode = converted(asks_[i].mode, request.asks[i].mode);
-    }
-    tokens_ = reply.tokens;
-  }
-  client_.keeper().renewed(*this, sent);
-}
-
-Error HeldLease::give_up_convert(const Request& convert, Error error) {
-  if (convert.ticket > Millis(0) || error.in_doubt) {
-    Request cancel = request(Verb::cancel);
-    cancel.converting = true;
-    client_.hub().undo(std::move(cancel), client_.clock().now(), over_by(trusted_until(), ttl_));
-  }
-  return error;
 }
 
 Result<void> HeldLease::begin_release(const NoteChange& last_words) {
@@ -224,7 +177,7 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
 
 void HeldLease::release_async(NoteChange last_words, std::function<void(Result<void>)> then) {
   if (auto ok = begin_release(last_words); !ok) {
-    if (then) then(ok.error());
+    if (then) client_.hub().call([then = std::move(then), why = ok.error()] { then(why); });
     return;
   }
   const Instant at = client_.clock().now();
@@ -245,7 +198,7 @@ void HeldLease::let_go() {
 
 // Nobody else can have been granted the lock before what the store knows of it is over.
 void HeldLease::tell(const Result<void>& released, Instant at) const {
-  const auto overlap = at - over_by(trusted_until(), ttl_);
+  const auto overlap = at - over();
   observer()->released({.name = name(),
                         .error = released ? nullptr : &released.error(),
                         .held = at - granted_at_,
@@ -280,7 +233,7 @@ Result<void> HeldLease::given_back(Request& release, Result<Reply>& reply) {
                   .retryable = true};
   }
   if (!reply) {
-    client_.hub().undo(std::move(release), client_.clock().now(), over_by(trusted_until(), ttl_));
+    client_.hub().undo(std::move(release), client_.clock().now(), over());
     return reply.error();
   }
   if (reply->outcome != Outcome::done) return error_of(*reply, release);
@@ -296,6 +249,7 @@ Result<void> HeldLease::check_heir(const ReleaseOptions& options) const {
   look.asks = {{key(), Mode::X}};
   const auto reply = client_.submit(look, options.timeout);
   if (!reply) return reply.error();
+  if (!reply->info) return error_of(*reply, look);
   const auto& waiters = reply->info->waiters;
   if (std::none_of(waiters.begin(), waiters.end(),
                    [&](const WaiterInfo& w) { return w.owner == options.to; })) {

@@ -24,6 +24,7 @@ struct Grant {
   std::vector<Ask> asks;        // as the store was asked: asks[0] is names[0]
   std::vector<Token> tokens;    // one an ask
   Note note;
+  Metadata metadata;
   Millis ttl{0};
   std::int64_t schema_version = 0;
   Instant sent;  // before the request that was granted
@@ -81,14 +82,41 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   Result<void> give_back(const ReleaseOptions& options);
   Result<void> given_back(Request& release, Result<Reply>& reply);
   void tell(const Result<void>& released, Instant at) const;
-  void finish_convert(const Request& request, const Reply& reply, Instant sent);
-  Error give_up_convert(const Request& convert, Error error);
   [[nodiscard]] Result<void> check_heir(const ReleaseOptions& options) const;
+  [[nodiscard]] Error lost_error() const;
+  [[nodiscard]] Instant over() const;
+  [[nodiscard]] std::size_t place_of(const LockName& name) const;
+
+  // One change of mode: see convert.cc.
+  struct Conversion {
+    Request request;
+    Instant deadline;
+    std::vector<Ask> before;
+    bool in_queue = false;  // or may be
+    bool in_doubt = false;  // a request may have changed the mode, or may do so until:
+    Instant late_until = Instant{};
+
+    void doubt(Instant until);
+    void heard(const Reply& reply, Instant sent);
+  };
+  bool take_turn(Instant deadline);
+  void give_turn(Instant late_until);
+  [[nodiscard]] Mode asked_mode() const;
+  [[nodiscard]] Result<Request> conversion_to(Mode mode) const;
+  Result<void> ask(Conversion& conversion);
+  [[nodiscard]] std::uint64_t pokes() const;
+  void await_poke(std::uint64_t seen, Instant until);
+  void take_over(const std::vector<Ask>& asks, const Reply& reply, Instant sent);
+  void claim(const std::vector<Ask>& asks);  // under the mutex
+  Error give_up(const Conversion& conversion, Error error);
+  void settle(Instant from);
+  void settled(const Reply& reply, Instant sent);
 
   LockClient::Core& client_;
   const GrantId id_;
   const std::vector<LockName> names_;
   const std::string asks_key_;
+  const Metadata metadata_;
   const Millis ttl_;
   const std::int64_t schema_version_;
   const Instant granted_at_;
@@ -100,14 +128,16 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   std::stop_source stop_;
 
   mutable std::mutex mutex_;
-  std::vector<Ask> asks_;
+  std::vector<Ask> asks_;  // never more than the store keeps for it
   std::vector<Token> tokens_;
   Note note_;
   std::string why_;
   std::condition_variable poked_;
   std::uint64_t pokes_ = 0;
+  bool converting_ = false;  // whose turn it is to convert: one at a time
+  Instant late_until_;       // what the last one asked for may still happen
 
-  // The Keeper's, under its mutex: a place in the list of its ttl, oldest first.
+  // The Keeper's, under its mutex: a place in the list of its ttl, in the order of sent_.
   HeldLease* previous_ = nullptr;
   HeldLease* next_ = nullptr;
   bool kept_ = false;

@@ -3,6 +3,7 @@
 #include "baton/observe.h"
 #include "policy/apply_policy.h"
 #include "runtime/client.h"
+#include "runtime/deadline.h"
 
 namespace baton {
 namespace {
@@ -48,7 +49,7 @@ void LockClient::acquire_async(std::vector<LockName> set, AcquireOptions options
 }
 
 Result<Page<LockInfo>> LockClient::find(const Query& query, Millis timeout) {
-  return core_->store().find(query, core_->clock().now() + timeout);
+  return core_->store().find(query, runtime::deadline_after(core_->clock().now(), timeout));
 }
 
 Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
@@ -56,6 +57,8 @@ Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
   Request look = look_at(key_of(core_->policy(), name));
   auto reply = core_->submit(look, timeout);
   if (!reply) return reply.error();
+  // Somebody keeps the store from reading it, or it is damaged.
+  if (!reply->info) return runtime::error_of(*reply, look);
   return std::move(*reply->info);
 }
 

@@ -134,9 +134,9 @@ void WaitHub::abandon(GrantId grant) {
   signal_.notify_one();
 }
 
-void WaitHub::undo(Request request, Instant from, Instant until) {
+void WaitHub::undo(Request request, Instant from, Instant until, Then then) {
   const std::lock_guard lock(mutex_);
-  undo_.push_back({std::move(request), from, until});
+  undo_.push_back({std::move(request), from, until, std::move(then)});
   signalled_ = true;
   signal_.notify_one();
 }
@@ -332,7 +332,7 @@ void WaitHub::send(const std::vector<Request>& batch, std::vector<Undo>& undoing
     return failed(asked, replies.error(), sent);
   }
   for (std::size_t i = 0; i < undoing.size(); ++i) {
-    undone(std::move(undoing[i]), (*replies)[i], now);
+    undone(std::move(undoing[i]), (*replies)[i], sent, now, finished);
   }
   for (std::size_t i = undoing.size(); i < batch.size(); ++i) {
     const auto it = waiting_.find(batch[i].grant);
@@ -342,9 +342,12 @@ void WaitHub::send(const std::vector<Request>& batch, std::vector<Undo>& undoing
   }
 }
 
-void WaitHub::undone(Undo undo, const Reply& reply, Instant now) {
+void WaitHub::undone(Undo undo, Reply& reply, Instant sent, Instant now, Finished& finished) {
   if (reply.outcome == Outcome::busy) return put_off(std::move(undo), now);
-  if (!heir_has_gone(undo.request, reply)) return;
+  if (!heir_has_gone(undo.request, reply)) {
+    if (undo.then) finished.emplace_back(std::move(undo.then), Won{std::move(reply), sent});
+    return;
+  }
   undo.request.to.clear();
   undo.at = now;
   undo_.push_back(std::move(undo));

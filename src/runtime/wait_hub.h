@@ -53,9 +53,10 @@ class WaitHub final : public WakeSink {
   // The caller does not wait any more. If it was granted meanwhile, that is undone.
   void abandon(GrantId grant);
 
-  // Sends a release or cancel until the store has answered, or `until` has passed. A release whose
-  // heir has gone is sent again without one.
-  void undo(Request request, Instant from, Instant until);
+  // Sends a release or cancel, or a convert down, until the store has answered, or `until` has
+  // passed. A release whose heir has gone is sent again without one. `then` hears the answer if
+  // there is one, on the hub's thread.
+  void undo(Request request, Instant from, Instant until, Then then = nullptr);
 
   // Calls it soon, on the hub's thread.
   void call(std::function<void()> what);
@@ -100,6 +101,7 @@ class WaitHub final : public WakeSink {
     Request request;
     Instant at;
     Instant until;
+    Then then = nullptr;
     core::Backoff backoff{Millis(50), Millis(1000)};
   };
   using Finished = std::vector<std::pair<Then, Result<Won>>>;
@@ -113,7 +115,7 @@ class WaitHub final : public WakeSink {
   void send(const std::vector<Request>& batch, std::vector<Undo>& undoing, Finished& finished);
   void settle(Waiting& waiting, Reply& reply, Instant sent, Instant now, Finished& finished);
   void give_up(const Waiting& waiting, Instant from);
-  void undone(Undo undo, const Reply& reply, Instant now);
+  void undone(Undo undo, Reply& reply, Instant sent, Instant now, Finished& finished);
   void put_off(Undo undo, Instant now);
   void failed(const std::vector<Request>& batch, const Error& error, Instant sent);
   Millis jitter(Millis time);

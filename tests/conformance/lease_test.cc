@@ -70,6 +70,10 @@ TEST_P(Client, names_that_the_store_cannot_touch_for_a_while_cost_nobody_anythin
   ASSERT_TRUE(lease);
   a.line->set(Line::busy);
   EXPECT_EQ(lease->set_note({.text = "later"}).error().code, Code::busy);
+  EXPECT_EQ(a.locks.get(kName).error().code, Code::busy);
+  if (store->capabilities().transfer) {
+    EXPECT_EQ(lease->release({.to = "b"}).error().code, Code::busy) << "nobody can look for b";
+  }
   EXPECT_TRUE(lease->valid());
   const auto calls = a.line->calls();
   time->advance(4s);

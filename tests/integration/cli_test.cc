@@ -139,6 +139,12 @@ TEST_F(Cli, a_store_of_a_newer_baton_is_refused) {
   refuses({"lock", "find"}, 1, "bad_store", "newer");
 }
 
+TEST_F(Cli, a_damaged_lock_is_refused) {
+  ASSERT_EQ(baton({"run", "a", "--at-least-for", "1h", "--", "true"}).status.code, 0);
+  sql("locks.db", "UPDATE baton_lock SET doc = '{' WHERE key = 'DEFAULT:a'");
+  refuses({"lock", "show", "a"}, 1, "denied", "damaged");
+}
+
 TEST_F(Cli, a_file_that_may_not_be_written_is_refused) {
   if (geteuid() == 0) {
     // Root may write anything; an immutable place is /proc.

@@ -16,8 +16,8 @@ class FlakyStore final : public LockStore {
   explicit FlakyStore(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}
 
   // `busy`: the store is there, but cannot touch these names for the moment. `holds`: a request
-  // gets nowhere until the line is another.
-  enum class Line { good, refuses, loses_replies, busy, holds };
+  // gets nowhere until the line is another. Whoever loses a request or a reply cannot tell which.
+  enum class Line { good, refuses, loses_requests, loses_replies, busy, holds };
   void set(Line line) {
     {
       const std::lock_guard lock(mutex_);
@@ -39,13 +39,9 @@ class FlakyStore final : public LockStore {
       for (Reply& reply : replies) reply.outcome = Outcome::busy;
       return replies;
     }
+    if (line == Line::loses_requests) return lost();
     auto replies = inner_->apply(batch, deadline);
-    if (line == Line::loses_replies) {
-      return Error{.code = Code::unavailable,
-                   .message = "cut off after sending",
-                   .retryable = true,
-                   .in_doubt = true};
-    }
+    if (line == Line::loses_replies) return lost();
     return replies;
   }
   Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
@@ -57,6 +53,12 @@ class FlakyStore final : public LockStore {
   [[nodiscard]] Capabilities capabilities() const override { return inner_->capabilities(); }
 
  private:
+  static Error lost() {
+    return {.code = Code::unavailable,
+            .message = "cut off after sending",
+            .retryable = true,
+            .in_doubt = true};
+  }
   Line line_after_hold() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return line_ != Line::holds; });

@@ -41,6 +41,43 @@ TEST(Observe, counts_and_describes_every_call_and_changes_none) {
   EXPECT_NE(lines[1].find("acquire DEFAULT:job=X granted"), std::string::npos) << lines[1];
 }
 
+// Notes the earliest time by which it was to answer.
+class HurriedStore final : public LockStore {
+ public:
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    note(deadline);
+    return inner_->apply(batch, deadline);
+  }
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    note(deadline);
+    return inner_->find(query, deadline);
+  }
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return inner_->watch(channel, sink);
+  }
+  [[nodiscard]] Capabilities capabilities() const override { return inner_->capabilities(); }
+
+  std::atomic<Instant> earliest = Instant::max();
+
+ private:
+  void note(Deadline deadline) { earliest = std::min(earliest.load(), deadline); }
+
+  const std::shared_ptr<LockStore> inner_ = make_memory_store();
+};
+
+TEST(Locks, for_ever_is_not_at_once) {
+  const auto store = std::make_shared<HurriedStore>();
+  auto locks = LockClient::make(store).value();
+  auto lease = locks.acquire({.subject = "job"});
+  ASSERT_TRUE(lease);
+  const Instant before = BootClock::now();
+  EXPECT_TRUE(locks.get({.subject = "job"}, Millis::max()));
+  EXPECT_TRUE(locks.find({}, Millis::max()));
+  EXPECT_TRUE(lease->set_note({.text = "here"}, Millis::max()));
+  EXPECT_TRUE(lease->release({.timeout = Millis::max()}));
+  EXPECT_GT(store->earliest.load(), before);
+}
+
 // Answers only when told to, so that callers gather.
 class GatedStore final : public LockStore {
  public:

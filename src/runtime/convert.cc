@@ -1,0 +1,234 @@
+// How a lease changes its mode. The store may have made a change whose reply was lost, so the lease
+// claims the weaker of both modes while it does not know: going down, from before it asks; going
+// up, until it was told.
+//
+//   turn taken ──▶ asking ──granted──▶ new mode, turn given back
+//                    │ └──refused, timed out──▶ old mode, turn given back
+//                    └──in doubt to the end──▶ weaker mode; the hub asks the store for just that,
+//                                              and gives the turn back when the store has answered
+
+#include <algorithm>
+
+#include "core/apply.h"
+#include "core/backoff.h"
+#include "core/trust.h"
+#include "runtime/client.h"
+#include "runtime/deadline.h"
+#include "runtime/held_lease.h"
+
+namespace baton::runtime {
+namespace {
+
+constexpr Millis kAskEvery{1000};
+constexpr Millis kAskFloor{20};
+
+// At the latest in time to refresh the place in the queue.
+Millis pause_after(const Reply& reply, Millis ticket) {
+  return std::clamp(reply.retry_after, kAskFloor, std::clamp(ticket / 3, kAskFloor, kAskEvery));
+}
+
+// A store that keeps a place for somebody says busy only if it cannot touch the name just now.
+bool waits_on(const Reply& reply, const Request& request) {
+  return reply.outcome == Outcome::queued ||
+         (reply.outcome == Outcome::busy && request.ticket > Millis(0));
+}
+
+Error under_way() {
+  return {.code = Code::busy,
+          .message = "another convert of this lease is under way",
+          .retryable = true};
+}
+
+}  // namespace
+
+void HeldLease::Conversion::doubt(Instant until) {
+  in_doubt = true;
+  late_until = until;
+  in_queue = request.ticket > Millis(0);
+}
+
+// To whoever is told to queue, no earlier request was granted, and none can be that is too late.
+void HeldLease::Conversion::heard(const Reply& reply, Instant sent) {
+  if (reply.outcome == Outcome::queued && sent >= late_until) in_doubt = false;
+}
+
+Result<void> HeldLease::convert(Mode mode, Millis wait) {
+  const Instant deadline = deadline_after(client_.clock().now(), wait);
+  if (!take_turn(deadline)) return valid() ? under_way() : lost_error();
+  auto request = conversion_to(mode);
+  if (!request) {
+    give_turn({});
+    return request.error();
+  }
+  if (wait > Millis(0)) request->ticket = core::ticket_for(ttl_);
+  Conversion conversion{.request = std::move(*request), .deadline = deadline};
+  {
+    const std::lock_guard lock(mutex_);
+    conversion.before = asks_;
+    for (std::size_t i = 0; i < asks_.size(); ++i) {
+      const Mode target = conversion.request.asks[i].mode;
+      if (covers(asks_[i].mode, target)) asks_[i].mode = target;
+    }
+  }
+  auto result = ask(conversion);
+  if (!result) return give_up(conversion, result.error());
+  give_turn(conversion.late_until);
+  return result;
+}
+
+bool HeldLease::take_turn(Instant deadline) {
+  Clock& clock = client_.clock();
+  std::unique_lock lock(mutex_);
+  while (converting_) {
+    if (ended_ || clock.now() >= deadline) return false;
+    clock.wait(lock, poked_, deadline);
+  }
+  converting_ = true;
+  // A request of the one before may still reach the store, and must not undo what this one does.
+  while (!ended_ && clock.now() < late_until_) clock.wait(lock, poked_, late_until_);
+  return true;
+}
+
+void HeldLease::give_turn(Instant late_until) {
+  const std::lock_guard lock(mutex_);
+  converting_ = false;
+  late_until_ = std::max(late_until_, late_until);
+  poked_.notify_all();
+}
+
+// What every name was asked for. One that is also above another of the set is held at more.
+Mode HeldLease::asked_mode() const {
+  const std::lock_guard lock(mutex_);
+  Mode weakest = asks_.front().mode;
+  for (const LockName& name : names_) {
+    const Mode mode = asks_[place_of(name)].mode;
+    if (covers(weakest, mode)) weakest = mode;
+  }
+  return weakest;
+}
+
+// It names the modes that the lease ends in, not the one that the caller asks for: only then may it
+// be repeated, and only then do the names above follow. From IX, S leads to SIX; asked for S again,
+// the store would go down to S.
+Result<Request> HeldLease::conversion_to(Mode mode) const {
+  const Mode target = converted(asked_mode(), mode);
+  const Policy& policy = client_.policy();
+  if (policy.version != 0) {
+    for (const LockName& name : names_) {
+      if (auto ok = check(policy, name, target, ttl_, metadata_); !ok) return ok.error();
+    }
+  }
+  auto asks = asks_for(policy, names_, target);
+  if (!asks) return asks.error();
+  Request convert = request(Verb::convert);
+  convert.asks = std::move(*asks);
+  if (auto beyond = core::beyond(client_.can(), convert)) {
+    return Error{.code = Code::unsupported, .message = std::move(*beyond)};
+  }
+  return convert;
+}
+
+// Until the store has said yes or no, or the time is up. Somebody who does not wait for a lock
+// still waits as long as one request may take to learn what became of it.
+Result<void> HeldLease::ask(Conversion& conversion) {
+  Clock& clock = client_.clock();
+  const Request& convert = conversion.request;
+  const Millis patience = client_.can().apply_limit + Millis(500);
+  const Instant settle_by = std::max(conversion.deadline, clock.now() + patience);
+  core::Backoff backoff(Millis(50), kAskEvery);
+  while (true) {
+    if (!valid()) return lost_error();
+    const std::uint64_t seen = pokes();
+    const Instant sent = clock.now();
+    const auto reply = client_.submit(conversion.request, patience);
+    Instant until = settle_by;
+    Millis pause{0};
+    if (!reply) {
+      if (reply.error().in_doubt) conversion.doubt(sent + client_.can().apply_limit);
+      if (!conversion.in_doubt || clock.now() >= settle_by) return reply.error();
+      pause = backoff.next(id_.low);
+    } else if (reply->outcome == Outcome::granted) {
+      take_over(convert.asks, *reply, sent);
+      return {};
+    } else if (waits_on(*reply, convert)) {
+      conversion.in_queue = true;
+      conversion.heard(*reply, sent);
+      until = conversion.deadline;
+      pause = pause_after(*reply, convert.ticket);
+      if (clock.now() >= until) {
+        Error busy = error_of(*reply, convert);
+        busy.code = Code::timed_out;
+        return busy;
+      }
+    } else {
+      if (reply->outcome == Outcome::lost) lose(Loss::refused, reply->message);
+      return error_of(*reply, convert);
+    }
+    await_poke(seen, std::min(until, clock.now() + pause));
+  }
+}
+
+std::uint64_t HeldLease::pokes() const {
+  const std::lock_guard lock(mutex_);
+  return pokes_;
+}
+
+void HeldLease::await_poke(std::uint64_t seen, Instant until) {
+  Clock& clock = client_.clock();
+  std::unique_lock lock(mutex_);
+  while (pokes_ == seen && clock.now() < until) clock.wait(lock, poked_, until);
+}
+
+void HeldLease::take_over(const std::vector<Ask>& asks, const Reply& reply, Instant sent) {
+  {
+    const std::lock_guard lock(mutex_);
+    claim(asks);
+    tokens_ = reply.tokens;
+  }
+  client_.keeper().renewed(*this, sent);
+}
+
+void HeldLease::claim(const std::vector<Ask>& asks) {
+  for (std::size_t i = 0; i < asks_.size(); ++i) asks_[i].mode = asks[i].mode;
+}
+
+Error HeldLease::give_up(const Conversion& conversion, Error error) {
+  if (conversion.in_queue) {
+    Request cancel = request(Verb::cancel);
+    cancel.converting = true;
+    client_.hub().undo(std::move(cancel), client_.clock().now(), over());
+  }
+  if (conversion.in_doubt) {
+    error.in_doubt = true;
+    settle(conversion.late_until);
+    return error;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    claim(conversion.before);
+  }
+  give_turn({});
+  return error;
+}
+
+// Makes the store agree with what the lease claims: less than it may have, so nobody is in the way.
+// Not before all of what was asked has arrived or never will. The turn stays taken until then: a
+// convert up must not be followed by this one down.
+void HeldLease::settle(Instant from) {
+  const Instant now = client_.clock().now();
+  client_.hub().undo(request(Verb::convert), from, now + kMaxTtl,
+                     [weak = weak_from_this()](const Result<Won>& answer) {
+                       const auto self = weak.lock();
+                       if (self != nullptr && answer) self->settled(answer->reply, answer->sent);
+                     });
+}
+
+// If it was refused, the store keeps too much, which harms nobody's trust, until the lease ends.
+void HeldLease::settled(const Reply& reply, Instant sent) {
+  if (reply.outcome == Outcome::granted) take_over(request(Verb::convert).asks, reply, sent);
+  if (reply.outcome == Outcome::lost) lose(Loss::refused, reply.message);
+  // Those that the hub sent before this one may have come to nothing yet.
+  give_turn(client_.clock().now() + client_.can().apply_limit);
+}
+
+}  // namespace baton::runtime
