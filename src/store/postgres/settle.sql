@@ -73,6 +73,19 @@ LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM baton.waiter w
     WHERE w.key = k AND w.grant_id = g AND (of_class IS NULL OR w.class = of_class);
+-- Forgets whoever has expired. Whoever lets somebody else in because they have must do so: a claim or
+-- a renewal that began earlier and was held up judges the row of the name by its own, older time.
+CREATE OR REPLACE FUNCTION baton.drop_lapsed(k text, now_us bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE baton.lock l SET grant_id = NULL, expires = 0, since = now_us
+    WHERE l.key = k AND l.grant_id IS NOT NULL AND l.expires <= now_us;
+  DELETE FROM baton.holder h WHERE h.key = k AND h.expires <= now_us;
+  IF NOT FOUND THEN RETURN; END IF;
+  UPDATE baton.lock l SET crowded = false
+    WHERE l.key = k AND NOT EXISTS (SELECT FROM baton.holder h WHERE h.key = k);
+END $$;
+
   IF NOT FOUND THEN RETURN false; END IF;
   UPDATE baton.lock l SET waiting = false
     WHERE l.key = k AND NOT EXISTS (SELECT FROM baton.waiter w WHERE w.key = k);
@@ -156,15 +169,10 @@ BEGIN
     EXIT WHEN w.class = 1 AND (held | ahead) = 63;
   END LOOP;
   IF NOT locked THEN RETURN 0; END IF;
-  IF lapsed AND did > 0 THEN  -- so that they are not woken for it again
-    UPDATE baton.lock l SET grant_id = NULL, expires = 0, since = now_us
-      WHERE l.key = k AND l.grant_id IS NOT NULL AND l.expires <= now_us;
-    DELETE FROM baton.holder h WHERE h.key = k AND h.expires <= now_us;
-  END IF;
+  -- So that they are not woken for it again.
+  IF lapsed AND did > 0 THEN PERFORM baton.drop_lapsed(k, now_us); END IF;
   IF dropped OR did > 0 THEN
-    UPDATE baton.lock l
-      SET waiting = EXISTS (SELECT FROM baton.waiter v WHERE v.key = k),
-          crowded = EXISTS (SELECT FROM baton.holder h WHERE h.key = k)
+    UPDATE baton.lock l SET waiting = EXISTS (SELECT FROM baton.waiter v WHERE v.key = k)
       WHERE l.key = k;
   END IF;
   RETURN did;

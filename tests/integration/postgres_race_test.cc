@@ -1,0 +1,98 @@
+// Two sessions at the same name, one step at a time: each test brings both to the point where their
+// order decides, and only then lets them go on.
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "postgres_database.h"
+#include "support/wait.h"
+
+namespace baton::test {
+namespace {
+
+using std::chrono::seconds;
+
+const std::string kKey = "DEFAULT:job:1";
+constexpr core::StoreTime kStart{1'000'000'000'000};
+
+class PostgresRace : public ::testing::Test {
+ protected:
+  PostgresRace() { database.migrate(); }
+
+  // A process whose statements all say that it is `now`; it has the patience to be held up.
+  [[nodiscard]] std::unique_ptr<LockStore> store_at(core::StoreTime now) const {
+    return store::open_postgres_store(
+               {.url = database.url() + "?baton_apply_timeout=1m", .now = [=] { return now; }},
+               soon())
+        .value();
+  }
+
+  // Until so many sessions of this database wait for a lock.
+  testing::AssertionResult are_held_up(int sessions) {
+    const std::string count =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+        "wait_event_type = 'Lock'";
+    return poll_until([&] { return watcher.sql(count) == std::to_string(sessions); })
+               ? testing::AssertionSuccess()
+               : testing::AssertionFailure() << watcher.sql(count) << " wait for a lock";
+  }
+
+  static std::future<Reply> ask_aside(LockStore& store, const Request& one) {
+    return std::async(std::launch::async, [&store, one] { return ask(store, one); });
+  }
+
+  Database database;
+  Session watcher{database.url()};
+};
+
+Request shared(Verb verb, std::uint64_t number) {
+  Request made = request(verb, number, kKey, Mode::S);
+  made.ticket = verb == Verb::acquire ? Millis(60'000) : Millis(0);
+  return made;
+}
+
+TEST_F(PostgresRace, a_claim_that_was_held_up_does_not_bring_back_whom_a_conversion_found_expired) {
+  const auto start = store_at(kStart);
+  ask(*start, acquire(1, kKey));
+  for (const std::uint64_t number : {2, 3}) {
+    ASSERT_EQ(ask(*start, shared(Verb::acquire, number)).outcome, Outcome::queued);
+  }
+  ASSERT_EQ(ask(*start, request(Verb::release, 1, kKey)).outcome, Outcome::done);
+  ASSERT_EQ(ask(*start, shared(Verb::claim, 3)).outcome, Outcome::granted);
+
+  // 2 has been promoted and comes for it at the last moment; 3 converts when that is over.
+  const core::StoreTime end = kStart + shared(Verb::acquire, 2).handoff;
+  const auto early = store_at(end - Millis(1));
+  const auto late = store_at(end + Millis(1));
+  Session blocker(database.url());
+  blocker.sql("BEGIN");
+  blocker.sql("SELECT 1 FROM baton.lock WHERE key = '" + kKey + "' FOR UPDATE");
+  auto converted = ask_aside(*late, request(Verb::convert, 3, kKey, Mode::X));
+  ASSERT_TRUE(are_held_up(1));
+  auto claimed = ask_aside(*early, shared(Verb::claim, 2));
+  ASSERT_TRUE(are_held_up(2));
+  blocker.sql("COMMIT");
+  EXPECT_EQ(converted.get().outcome, Outcome::granted);
+  EXPECT_EQ(claimed.get().outcome, Outcome::lost);
+}
+
+TEST_F(PostgresRace, an_older_renewal_does_not_bring_back_whom_a_conversion_found_expired) {
+  const auto start = store_at(kStart);
+  Request longer = shared(Verb::acquire, 3);
+  longer.ttl = Millis(60'000);
+  ASSERT_EQ(ask(*start, shared(Verb::acquire, 2)).outcome, Outcome::granted);
+  ASSERT_EQ(ask(*start, longer).outcome, Outcome::granted);
+  const core::StoreTime end = kStart + shared(Verb::acquire, 2).ttl;
+  const auto late = store_at(end + Millis(1));
+  ASSERT_EQ(ask(*late, request(Verb::convert, 3, kKey, Mode::X)).outcome, Outcome::granted);
+  const std::string tail = "(ARRAY['" + kKey + "'], ARRAY['" + to_string(grant(2)) + "'::uuid], " +
+                           std::to_string((end - Millis(1)).count()) + ")";
+  for (const std::string way : {"quick_renew", "renew_unlocked"}) {
+    EXPECT_EQ(watcher.sql("SELECT count(*) FROM baton." + way + tail), "0") << way;
+  }
+  EXPECT_EQ(ask(*store_at(end - Millis(1)), shared(Verb::renew, 2)).outcome, Outcome::lost);
+}
+
+}  // namespace
+}  // namespace baton::test
