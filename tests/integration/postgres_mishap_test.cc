@@ -47,5 +47,30 @@ TEST_F(PostgresMishap,
   EXPECT_EQ(session.sql(version), "7") << "whoever sweeps opens it again";
 }
 
+// The server's answer makes no sense, in the middle of requests that are sent one by one.
+TEST_F(PostgresMishap, a_session_is_as_patient_as_before_whatever_happened_on_it) {
+  const auto store = database.store("?baton_apply_timeout=10s");
+  Session session(database.url());
+  const std::string apply = session.sql(
+      "SELECT format('baton.apply(%s)', pg_get_function_identity_arguments(oid)) FROM pg_proc "
+      "WHERE pronamespace = 'baton'::regnamespace AND proname = 'apply'");
+  const auto answers = [&](const std::string& body) {
+    session.sql("CREATE OR REPLACE FUNCTION " + apply +
+                " RETURNS SETOF baton.reply LANGUAGE plpgsql AS $$ DECLARE reply baton.reply; "
+                "BEGIN " +
+                body + " RETURN NEXT reply; END $$");
+  };
+  answers(
+      "IF cardinality(verbs) > 1 THEN RAISE lock_not_available; END IF;"
+      "reply.ord := 99; reply.outcome := 7;");
+  std::vector<Request> batch;
+  for (std::uint64_t i = 1; i <= 2; ++i) batch.push_back(request(Verb::cancel, i, kKey));
+  const auto nonsense = store->apply(batch, soon());
+  ASSERT_FALSE(nonsense);
+  EXPECT_EQ(nonsense.error().code, Code::bad_store) << nonsense.error().message;
+  answers("reply.ord := 1; reply.outcome := 6; reply.message := current_setting('lock_timeout');");
+  EXPECT_EQ(ask(*store, batch[0]).message, "2s");
+}
+
 }  // namespace
 }  // namespace baton::test

@@ -94,5 +94,37 @@ TEST_F(PostgresRace, an_older_renewal_does_not_bring_back_whom_a_conversion_foun
   EXPECT_EQ(ask(*store_at(end - Millis(1)), shared(Verb::renew, 2)).outcome, Outcome::lost);
 }
 
+// No request takes effect later than the apply limit after it was made, so one that gets a
+// connection only then must not be sent.
+TEST_F(PostgresRace, a_request_that_waited_too_long_for_a_connection_is_not_sent) {
+  const auto store = database.store("?baton_apply_timeout=1s");
+  ask(*store, acquire(1, kKey));
+  ask(*store, request(Verb::release, 1, kKey));
+  watcher.sql(
+      "CREATE OR REPLACE FUNCTION baton.find(prefix text, after text, idle boolean, rows integer, "
+      "most bigint, at bigint) RETURNS TABLE (key text, note_ordinal bigint, note_text text, "
+      "holders text, waiters text, waiting bigint, now_us bigint) LANGUAGE sql AS $$"
+      "SELECT 'DEFAULT:other', 0::bigint, '', NULL::text, NULL::text, 0::bigint, 0::bigint "
+      "FROM pg_sleep(0.1), generate_series(1, rows) $$");
+  Query endless;
+  endless.owner = "nobody";
+  std::vector<std::future<Result<Page<LockInfo>>>> searches;
+  for (int i = 0; i < 2; ++i) {
+    searches.push_back(
+        std::async(std::launch::async, [&] { return store->find(endless, in(seconds(4))); }));
+  }
+  ASSERT_TRUE(poll_until([&] {
+    return watcher.sql(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+               "wait_event = 'PgSleep'") == "2";
+  }));
+  const auto late = ask(*store, acquire(2, kKey), soon());
+  for (auto& search : searches) EXPECT_FALSE(search.get());
+  ASSERT_FALSE(late) << "granted long after the limit";
+  EXPECT_EQ(late.error().code, Code::unavailable);
+  EXPECT_TRUE(late.error().retryable);
+  EXPECT_FALSE(late.error().in_doubt);
+}
+
 }  // namespace
 }  // namespace baton::test

@@ -30,7 +30,8 @@ Result<void> in_chunks(const Indices& all, std::size_t most, Send send) {
 
 BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings,
                    Guesses& guesses)
-    : batch_(batch),
+    : entered_(BootClock::now()),
+      batch_(batch),
       at_(at),
       settings_(settings),
       guesses_(guesses),
@@ -81,8 +82,16 @@ Batch BatchRun::pick(const Indices& indices) const {
 }
 
 Result<Rows> BatchRun::run(const Statement& statement, const Params& params) {
-  const auto limit = std::min(deadline_, BootClock::now() + settings_.apply_limit);
-  return connection_->run(statement, params, limit);
+  if (too_late_to_send()) {
+    return Error{.code = Code::unavailable,
+                 .message = settings_.location + " is too busy to be asked in time",
+                 .retryable = true};
+  }
+  return connection_->run(statement, params, deadline_);
+}
+
+bool BatchRun::too_late_to_send() const {
+  return BootClock::now() > entered_ + settings_.send_limit();
 }
 
 BatchRun::Indices BatchRun::unsettled() const {
@@ -100,7 +109,7 @@ bool BatchRun::rolled_back(const Error& error) const {
 
 Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
   connection_ = &connection;
-  deadline_ = deadline;
+  deadline_ = std::min(deadline, limit());
   auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
                                                                                      : send_quick();
   if (sent && !noted_.empty()) sent = send_noted();
@@ -295,6 +304,7 @@ Result<void> BatchRun::send_slow(const Indices& requests) {
     const bool alone = batch.size() == 1;
     if (!rolled_back(rows.error()) || rows.error().code == Code::unauthorized) return rows.error();
     if (!alone) return send_apart(requests);
+    if (!alone && too_late_to_send()) return rows.error();
     if (!is_bad_data(connection_->state())) return rows.error();
     give_up_on(requests[0], rows.error());
     return {};
@@ -315,17 +325,21 @@ Result<void> BatchRun::leave_to_the_long_way(const Error& error) const {
 
 // A row that is locked for long must not cost the others their time: nobody waits for it again.
 Result<void> BatchRun::send_apart(const Indices& requests) {
-  const auto soon = [&] { return std::min(deadline_, BootClock::now() + settings_.apply_limit); };
-  if (auto set = connection_->script("SET lock_timeout = 50", soon()); !set) return set.error();
+  if (auto set = connection_->script("SET lock_timeout = 50", deadline_); !set) return set.error();
   Result<void> failed;
-  for (const std::size_t index : requests) {
-    auto sent = send_slow({index});
-    if (sent) continue;
-    if (!rolled_back(sent.error())) return sent;
-    if (failed) failed = sent;
+  try {
+    for (const std::size_t index : requests) {
+      auto sent = send_slow({index});
+      if (sent) continue;
+      if (!rolled_back(sent.error())) return sent;
+      if (failed) failed = sent;
+    }
+  } catch (...) {
+    connection_->give_up();  // nobody shall get it as it is
+    throw;
   }
   const std::string usual = std::to_string(settings_.lock_timeout().count());
-  if (auto set = connection_->script("SET lock_timeout = " + usual, soon()); !set) {
+  if (auto set = connection_->script("SET lock_timeout = " + usual, deadline_); !set) {
     return set.error();
   }
   return failed;

@@ -23,6 +23,8 @@ class BatchRun {
   [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
   [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
 
+  // When whatever is sent has taken effect, or never will.
+  [[nodiscard]] Deadline limit() const { return entered_ + settings_.apply_limit; }
   Result<std::vector<Reply>> send(Connection& connection, Deadline deadline);
 
  private:
@@ -45,6 +47,7 @@ class BatchRun {
   Result<void> send_apart(const Indices& requests);
   [[nodiscard]] Result<void> leave_to_the_long_way(const Error& error) const;
   [[nodiscard]] bool rolled_back(const Error& error) const;
+  [[nodiscard]] bool too_late_to_send() const;
   [[nodiscard]] Indices unsettled() const;
   void give_up_on(std::size_t index, const Error& error);
   void settle_by_key(const Rows& rows, const Indices& requests);
@@ -52,6 +55,7 @@ class BatchRun {
   Result<Rows> run(const Statement& statement, const Params& params);
   [[nodiscard]] Batch pick(const Indices& indices) const;
 
+  const Instant entered_;
   std::span<const Request> batch_;
   At at_;
   const Settings& settings_;

@@ -43,7 +43,7 @@ class PostgresStore final : public LockStore {
     return contained([&]() -> Result<std::vector<Reply>> {
       BatchRun run(batch, at(), settings_, guesses_);
       if (run.nothing_to_send()) return run.replies();
-      auto connection = pool_.take(run.lane(), deadline);
+      auto connection = pool_.take(run.lane(), std::min(deadline, run.limit()));
       if (!connection) return connection.error();
       return run.send(**connection, deadline);
     });
