@@ -47,6 +47,31 @@ TEST_F(PostgresMishap,
   EXPECT_EQ(session.sql(version), "7") << "whoever sweeps opens it again";
 }
 
+TEST_F(PostgresMishap, a_name_is_handed_over_even_if_nobody_can_be_woken) {
+  const auto store = database.store();
+  Session session(database.url());
+  session.sql(
+      "CREATE OR REPLACE FUNCTION pg_catalog.pg_notification_queue_usage() RETURNS float8 "
+      "LANGUAGE sql AS 'SELECT 0.95::float8'");
+  ask(*store, acquire(1, kKey));
+  ask(*store, acquire(2, kKey, Millis(20'000)));
+  session.sql("LISTEN " + store::postgres::notify_channel("process-2"));
+  EXPECT_EQ(ask(*store, request(Verb::release, 1, kKey)).outcome, Outcome::done);
+  session.sql("SELECT 1");  // reads what has come
+  const std::unique_ptr<PGnotify, decltype(&PQfreemem)> heard(PQnotifies(session.get()),
+                                                              &PQfreemem);
+  EXPECT_EQ(heard, nullptr) << "in a full queue this would have failed the release";
+  EXPECT_EQ(ask(*store, request(Verb::claim, 2, kKey)).outcome, Outcome::granted);
+}
+
+TEST(PostgresMishaps, a_full_notification_queue_is_no_fault_of_the_request) {
+  EXPECT_FALSE(store::postgres::is_bad_data("54000"));
+  const Error error = store::postgres::error_for("54000", "too many notifications", {});
+  EXPECT_EQ(error.code, Code::unavailable);
+  EXPECT_TRUE(error.retryable);
+  EXPECT_TRUE(store::postgres::is_bad_data("54001"));
+}
+
 // The server's answer makes no sense, in the middle of requests that are sent one by one.
 TEST_F(PostgresMishap, a_session_is_as_patient_as_before_whatever_happened_on_it) {
   const auto store = database.store("?baton_apply_timeout=10s");

@@ -94,10 +94,13 @@ END $$;
 
 CREATE OR REPLACE FUNCTION baton.wake(channel text, g uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF channel <> '' THEN PERFORM pg_notify(channel, g::text); END IF;
+  IF channel <> '' AND pg_notification_queue_usage() < 0.9 THEN
+    PERFORM pg_notify(channel, g::text);
+  END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION baton.promote(w baton.waiter, now_us bigint) RETURNS void
+-- A full queue of notifications would fail the commit; nobody needs a wake-up so badly.
 LANGUAGE plpgsql AS $$
 DECLARE
   t bigint := nextval('baton.counter');
