@@ -94,6 +94,24 @@ TEST_F(PostgresRace, an_older_renewal_does_not_bring_back_whom_a_conversion_foun
   EXPECT_EQ(ask(*store_at(end - Millis(1)), shared(Verb::renew, 2)).outcome, Outcome::lost);
 }
 
+TEST_F(PostgresRace, a_claim_that_only_looks_does_not_miss_the_promotion_it_came_for) {
+  const auto store = store_at(kStart);
+  ask(*store, acquire(1, kKey));
+  ask(*store, acquire(2, kKey, Millis(60'000)));
+  ASSERT_EQ(ask(*store, request(Verb::claim, 2, kKey)).outcome, Outcome::queued)
+      << "also, the session knows the way by now and is not held up sooner";
+  Session releaser(database.url());
+  releaser.sql("BEGIN");
+  releaser.sql("LOCK TABLE baton.waiter IN ACCESS EXCLUSIVE MODE");
+  // It has seen who holds the name, and goes on to look for itself among those who wait.
+  auto claimed = ask_aside(*store, request(Verb::claim, 2, kKey));
+  ASSERT_TRUE(are_held_up(1));
+  releaser.sql("SELECT * FROM baton.release_one('" + kKey + "', '" + to_string(grant(1)) + "', " +
+               std::to_string(kStart.count()) + ")");
+  releaser.sql("COMMIT");
+  EXPECT_EQ(claimed.get().outcome, Outcome::granted);
+}
+
 // No request takes effect later than the apply limit after it was made, so one that gets a
 // connection only then must not be sent.
 TEST_F(PostgresRace, a_request_that_waited_too_long_for_a_connection_is_not_sent) {

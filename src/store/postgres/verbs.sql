@@ -379,6 +379,12 @@ BEGIN
     JOIN baton.waiter w ON w.key = a.key AND w.grant_id = r.grant_id AND w.class = 1
     WHERE w.stale > now_us;
   IF queues < cardinality(r.keys) THEN
+    -- Without locks, it may have been promoted between the two looks.
+    IF NOT locked THEN
+      PERFORM FROM baton.holding h
+        WHERE h.key = ANY (r.keys) AND h.grant_id = r.grant_id AND h.expires > now_us;
+      IF FOUND THEN RETURN baton.needs_locks(); END IF;
+    END IF;
     RETURN baton.say(6::smallint, 'no longer in the queue', did > 1);
   END IF;
   SELECT * INTO own FROM baton.waiter w
