@@ -72,6 +72,16 @@ TEST(PostgresMishaps, a_full_notification_queue_is_no_fault_of_the_request) {
   EXPECT_TRUE(store::postgres::is_bad_data("54001"));
 }
 
+TEST_F(PostgresMishap, a_search_may_ask_for_all_there_is) {
+  const auto store = database.store();
+  ask(*store, acquire(1, kKey));
+  Query all;
+  all.limit = ~std::size_t{0};
+  const auto page = store->find(all, in(seconds(5)));
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->items.size(), 1U);
+}
+
 // The server's answer makes no sense, in the middle of requests that are sent one by one.
 TEST_F(PostgresMishap, a_session_is_as_patient_as_before_whatever_happened_on_it) {
   const auto store = database.store("?baton_apply_timeout=10s");

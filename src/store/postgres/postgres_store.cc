@@ -87,7 +87,7 @@ class PostgresStore final : public LockStore {
   Result<Page<LockInfo>> find_on(Connection& connection, const Query& query, Deadline deadline) {
     constexpr std::size_t kRows = 500;
     const bool by_somebody = !query.predicate.empty() || query.mode || !query.owner.empty();
-    const auto rows_wanted = static_cast<std::int32_t>(std::min(query.limit + 1, kRows));
+    const auto rows_wanted = static_cast<std::int32_t>(std::min(query.limit, kRows - 1) + 1);
     const std::size_t most = std::clamp<std::size_t>(query.max_waiters, 1, 1'000'000);
     Page<LockInfo> page;
     std::string after = query.after;
