@@ -112,6 +112,23 @@ TEST_F(PostgresRace, a_claim_that_only_looks_does_not_miss_the_promotion_it_came
   EXPECT_EQ(claimed.get().outcome, Outcome::granted);
 }
 
+TEST_F(PostgresRace, a_renewal_with_a_note_that_is_stuck_holds_no_other_renewal_up) {
+  const auto store = database.store("?baton_apply_timeout=1m");
+  ask(*store, acquire(1, kKey));
+  ask(*store, acquire(2, "DEFAULT:job:2"));
+  Session blocker(database.url());
+  blocker.sql("BEGIN");
+  blocker.sql("SELECT 1 FROM baton.lock WHERE key = '" + kKey + "' FOR UPDATE");
+  Request noted = request(Verb::renew, 1, kKey);
+  noted.change.text = "half way";
+  auto stuck = ask_aside(*store, noted);
+  ASSERT_TRUE(are_held_up(1));
+  EXPECT_EQ(ask(*store, request(Verb::renew, 2, "DEFAULT:job:2")).outcome, Outcome::granted);
+  EXPECT_EQ(stuck.wait_for(seconds(0)), std::future_status::timeout) << "this showed nothing";
+  blocker.sql("COMMIT");
+  EXPECT_EQ(stuck.get().outcome, Outcome::granted);
+}
+
 // No request takes effect later than the apply limit after it was made, so one that gets a
 // connection only then must not be sent.
 TEST_F(PostgresRace, a_request_that_waited_too_long_for_a_connection_is_not_sent) {

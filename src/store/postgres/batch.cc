@@ -45,7 +45,7 @@ BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settin
 void BatchRun::sort_out() {
   Uses<std::string_view> names;
   bool schema_in_use = false;
-  renewals_only_ = true;
+  plain_renewals_only_ = true;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (auto rule = core::broken_rule(batch_[i])) {
       replies_[i].message = std::move(*rule);
@@ -53,7 +53,8 @@ void BatchRun::sort_out() {
       continue;
     }
     schema_in_use = schema_in_use || batch_[i].asks[0].key == core::kSchemaKey;
-    renewals_only_ = renewals_only_ && batch_[i].verb == Verb::renew;
+    plain_renewals_only_ =
+        plain_renewals_only_ && batch_[i].verb == Verb::renew && batch_[i].change.empty();
     if (batch_.size() == 1) continue;
     for (const Ask& ask : batch_[i].asks) names.add(ask.key);
   }

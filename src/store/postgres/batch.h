@@ -20,7 +20,8 @@ class BatchRun {
   [[nodiscard]] bool nothing_to_send() const {
     return quick_.empty() && noted_.empty() && slow_.empty();
   }
-  [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
+  // A renewal with a note waits for its row, and would hold those up that do not.
+  [[nodiscard]] Lane lane() const { return plain_renewals_only_ ? Lane::renewals : Lane::requests; }
   [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
 
   // When whatever is sent has taken effect, or never will.
@@ -67,7 +68,7 @@ class BatchRun {
   Indices quick_;
   Indices noted_;
   Indices slow_;
-  bool renewals_only_ = false;
+  bool plain_renewals_only_ = false;
   bool answered_ = false;  // an earlier statement of this batch has taken effect
 };
 
