@@ -82,6 +82,25 @@ TEST_F(PostgresMishap, a_search_may_ask_for_all_there_is) {
   EXPECT_EQ(page->items.size(), 1U);
 }
 
+TEST_F(PostgresMishap, a_name_that_was_crowded_takes_the_short_way_again) {
+  std::atomic<std::int64_t> now{1'000'000'000'000};
+  const auto store =
+      store::open_postgres_store(
+          {.url = database.url(), .now = [&] { return core::StoreTime(now.load()); }}, soon())
+          .value();
+  for (const std::uint64_t number : {1, 2}) {
+    Request shared = acquire(number, kKey);
+    shared.asks[0].mode = Mode::S;
+    ASSERT_EQ(ask(*store, shared).outcome, Outcome::granted);
+  }
+  Session session(database.url());
+  ASSERT_EQ(session.sql("SELECT crowded FROM baton.lock"), "t");
+  now += core::StoreTime(std::chrono::minutes(1)).count();
+  EXPECT_EQ(ask(*store, acquire(3, kKey)).outcome, Outcome::granted);
+  EXPECT_EQ(session.sql("SELECT crowded FROM baton.lock"), "f");
+  EXPECT_EQ(session.sql("SELECT count(*) FROM baton.holder"), "0");
+}
+
 // The server's answer makes no sense, in the middle of requests that are sent one by one.
 TEST_F(PostgresMishap, a_session_is_as_patient_as_before_whatever_happened_on_it) {
   const auto store = database.store("?baton_apply_timeout=10s");

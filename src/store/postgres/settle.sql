@@ -23,6 +23,8 @@ $$;
 -- Puts a holder where there is room for it.
 CREATE OR REPLACE FUNCTION baton.put(h baton.holder, now_us bigint) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+  others boolean;
 BEGIN
   UPDATE baton.lock l
     SET grant_id = h.grant_id, mode = h.mode, state = h.state, token = h.token, place = h.place,
@@ -30,8 +32,12 @@ BEGIN
         revoked = h.revoked, reason = h.reason, predicate = h.predicate, owner = h.owner,
         channel = h.channel, metadata = h.metadata, if_below = h.if_below,
         set_ordinal = h.set_ordinal, set_text = h.set_text
-    WHERE l.key = h.key AND (l.grant_id IS NULL OR l.expires <= now_us);
-  IF FOUND THEN RETURN; END IF;
+    WHERE l.key = h.key AND (l.grant_id IS NULL OR l.expires <= now_us)
+    RETURNING l.crowded INTO others;
+  IF FOUND THEN
+    IF others THEN PERFORM baton.drop_lapsed(h.key, now_us); END IF;
+    RETURN;
+  END IF;
   DELETE FROM baton.holder o WHERE o.key = h.key AND o.expires <= now_us;
   INSERT INTO baton.holder VALUES (h.*);
   UPDATE baton.lock l SET crowded = true WHERE l.key = h.key AND NOT l.crowded;
@@ -67,12 +73,6 @@ BEGIN
     WHERE h.key = k AND h.grant_id = g;
 END $$;
 
--- Takes a grant out of the queue: class 0, 1 or (null) both. Tells whether it was there.
-CREATE OR REPLACE FUNCTION baton.drop_waiter(k text, g uuid, of_class smallint) RETURNS boolean
-LANGUAGE plpgsql AS $$
-BEGIN
-  DELETE FROM baton.waiter w
-    WHERE w.key = k AND w.grant_id = g AND (of_class IS NULL OR w.class = of_class);
 -- Forgets whoever has expired. Whoever lets somebody else in because they have must do so: a claim or
 -- a renewal that began earlier and was held up judges the row of the name by its own, older time.
 CREATE OR REPLACE FUNCTION baton.drop_lapsed(k text, now_us bigint) RETURNS void
@@ -86,12 +86,19 @@ BEGIN
     WHERE l.key = k AND NOT EXISTS (SELECT FROM baton.holder h WHERE h.key = k);
 END $$;
 
+-- Takes a grant out of the queue: class 0, 1 or (null) both. Tells whether it was there.
+CREATE OR REPLACE FUNCTION baton.drop_waiter(k text, g uuid, of_class smallint) RETURNS boolean
+LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM baton.waiter w
+    WHERE w.key = k AND w.grant_id = g AND (of_class IS NULL OR w.class = of_class);
   IF NOT FOUND THEN RETURN false; END IF;
   UPDATE baton.lock l SET waiting = false
     WHERE l.key = k AND NOT EXISTS (SELECT FROM baton.waiter w WHERE w.key = k);
   RETURN true;
 END $$;
 
+-- A full queue of notifications would fail the commit; nobody needs a wake-up so badly.
 CREATE OR REPLACE FUNCTION baton.wake(channel text, g uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF channel <> '' AND pg_notification_queue_usage() < 0.9 THEN
@@ -100,7 +107,6 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION baton.promote(w baton.waiter, now_us bigint) RETURNS void
--- A full queue of notifications would fail the commit; nobody needs a wake-up so badly.
 LANGUAGE plpgsql AS $$
 DECLARE
   t bigint := nextval('baton.counter');
