@@ -186,9 +186,17 @@ Result<void> BatchRun::send_quick() {
         default: renewals.push_back(i); break;
       }
     }
+    // Each its own transaction: only so do all take their row locks in the order of the keys.
     if (auto sent = send_known(acquires); !sent) return sent;
-    if (auto sent = send_releases(releases); !sent) return sent;
-    if (auto sent = send_quick(acquires, releases, claims); !sent) return sent;
+    if (auto sent = send_new(acquires); !sent) return sent;
+    if (!releases.empty()) {
+      auto sent = send_plain(kReleaseMany, grants_params(pick(releases), at_));
+      if (!sent) return sent;
+    }
+    if (!claims.empty()) {
+      auto sent = send_plain(kClaimMany, claim_many_params(pick(claims), at_));
+      if (!sent) return sent;
+    }
     return renewals.empty() ? Result<void>{} : send_renewals(renewals);
   });
 }
@@ -221,17 +229,9 @@ bool BatchRun::are_all_alike(const Indices& acquires) const {
                      [&](std::size_t i) { return are_alike(batch_[i], batch_[acquires[0]]); });
 }
 
-Result<void> BatchRun::send_releases(Indices& releases) {
-  if (releases.size() < 2) return {};
-  const Params params = grants_params(pick(releases), at_);
-  releases.clear();
-  return send_plain(kReleaseMany, params);
-}
-
-Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releases,
-                                  const Indices& claims) {
-  if (acquires.empty() && releases.empty() && claims.empty()) return {};
-  auto sent = send_plain(kQuick, quick_params(pick(acquires), pick(releases), pick(claims), at_));
+Result<void> BatchRun::send_new(const Indices& acquires) {
+  if (acquires.empty()) return {};
+  auto sent = send_plain(kQuick, quick_params(pick(acquires), at_));
   for (const std::size_t i : acquires) {
     if (settled_[i]) guesses_.has_row(batch_[i].asks[0].key);
   }
@@ -304,8 +304,8 @@ Result<void> BatchRun::send_slow(const Indices& requests) {
   if (!rows) {
     const bool alone = batch.size() == 1;
     if (!rolled_back(rows.error()) || rows.error().code == Code::unauthorized) return rows.error();
-    if (!alone) return send_apart(requests);
     if (!alone && too_late_to_send()) return rows.error();
+    if (!alone) return send_apart(requests);
     if (!is_bad_data(connection_->state())) return rows.error();
     give_up_on(requests[0], rows.error());
     return {};

@@ -23,9 +23,9 @@ class BatchRun {
   // A renewal with a note waits for its row, and would hold those up that do not.
   [[nodiscard]] Lane lane() const { return plain_renewals_only_ ? Lane::renewals : Lane::requests; }
   [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
-
   // When whatever is sent has taken effect, or never will.
   [[nodiscard]] Deadline limit() const { return entered_ + settings_.apply_limit; }
+
   Result<std::vector<Reply>> send(Connection& connection, Deadline deadline);
 
  private:
@@ -35,9 +35,8 @@ class BatchRun {
   Result<void> send_one(std::size_t index);
   Result<void> send_free(std::size_t index);
   Result<void> send_quick();
-  Result<void> send_quick(const Indices& acquires, const Indices& releases, const Indices& claims);
   Result<void> send_known(Indices& acquires);
-  Result<void> send_releases(Indices& releases);
+  Result<void> send_new(const Indices& acquires);
   Result<void> send_plain(const Statement& statement, const Params& params);
   [[nodiscard]] bool may_have_row(std::size_t index) const;
   [[nodiscard]] bool are_mostly_known(const Indices& acquires) const;
