@@ -144,6 +144,18 @@ TEST_F(PostgresFence, an_application_role_needs_no_right_but_to_write_its_own_da
   owner.sql("DROP OWNED BY " + role + "; DROP ROLE " + role);
 }
 
+TEST_F(PostgresFence, it_works_where_its_owner_may_not_look_at_the_locks) {
+  database.migrate();
+  const std::string role = "owner_" + database.name();
+  Session owner(database.url());
+  owner.sql("CREATE ROLE " + role + "; ALTER SCHEMA baton_fence OWNER TO " + role +
+            "; ALTER TABLE baton_fence.seen OWNER TO " + role +
+            "; ALTER FUNCTION public.baton_fence(text, text, bigint) OWNER TO " + role);
+  EXPECT_TRUE(write(owner, "new", 3));
+  EXPECT_FALSE(write(owner, "too late", 2));
+  owner.sql("DROP OWNED BY " + role + "; DROP ROLE " + role);
+}
+
 TEST_F(PostgresFence, psql_can_use_it) {
   const auto psql = [&](const std::string& sql) {
     return run({.argv = {"psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", database.url(), "-c",

@@ -53,6 +53,25 @@ TEST(PostgresOpen, a_database_without_the_schema_says_what_to_run) {
   EXPECT_EQ(status->schema_expected, 1);
 }
 
+TEST(PostgresOpen, migrating_puts_the_functions_of_this_binary_in_place_of_others) {
+  const Database database;
+  database.migrate();
+  Session session(database.url());
+  const auto text = [&] {
+    return session.sql(
+        "SELECT prosrc FROM pg_proc WHERE oid = 'baton.micros(bigint)'::regprocedure");
+  };
+  const std::string ours = text();
+  // As another binary of the same version would leave it.
+  session.sql(
+      "CREATE OR REPLACE FUNCTION baton.micros(at bigint) RETURNS bigint LANGUAGE sql AS "
+      "'SELECT 1::bigint'; COMMENT ON TABLE baton.meta IS 'functions 0'");
+  const auto versions = open_postgres_admin(database.url(), soon()).value()->migrate(soon());
+  ASSERT_TRUE(versions) << versions.error().message;
+  EXPECT_EQ(*versions, std::pair(1, 1));
+  EXPECT_EQ(text(), ours);
+}
+
 TEST(PostgresOpen, a_newer_schema_is_refused) {
   const Database database;
   database.migrate();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "postgres_database.h"
+#include "store/postgres/codec.h"
 #include "support/postgres_server.h"
 #include "support/wait.h"
 
@@ -48,9 +49,7 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
                       ", 0" +
                       tail));
   EXPECT_FALSE(writes("baton.quick(ARRAY[" + key + "], ARRAY[" + sql_uuid(9) +
-                      "], '{5}', '{1000}', '{0}', '{p}', '{o}', '{c}', '{NULL}', '{0}', '{}', "
-                      "'{}', '{}', '{}', '{}'"
-                      ", NULL)"));
+                      "], '{5}', '{1000}', '{0}', '{p}', '{o}', '{c}', '{NULL}', '{0}', NULL)"));
   const auto apply = [&](int verb, std::uint64_t number, int ticket) {
     return "baton.apply(ARRAY[" + std::to_string(verb) + "]::smallint[], ARRAY[" +
            sql_uuid(number) + "], '{2}', ARRAY[" + key +
@@ -259,6 +258,30 @@ TEST_F(PostgresStore, everybody_is_woken_when_the_listener_had_to_reconnect) {
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
           "current_database() AND query LIKE 'LISTEN%'");
   EXPECT_TRUE(listener.woken_for_any(2));
+}
+
+TEST_F(PostgresStore, nobody_listens_any_longer_to_a_channel_that_nobody_watches) {
+  const auto store = database.store();
+  Session session(database.url());
+  const auto last_words = [&](const std::string& words) {
+    return poll_until([&] {
+      return session.sql(
+                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+                 "pid <> pg_backend_pid() AND query LIKE '" +
+                 words + "%'") == "1";
+    });
+  };
+  const std::string name = store::postgres::notify_channel("a");
+  Listener listener;
+  auto first = store->watch("a", listener);
+  auto second = store->watch("a", listener);
+  ASSERT_TRUE(last_words("LISTEN " + name));
+  first.reset();
+  second.reset();
+  const auto other = store->watch("b", listener);
+  EXPECT_TRUE(last_words("UNLISTEN " + name + ";LISTEN"));
+  const auto again = store->watch("a", listener);
+  EXPECT_TRUE(last_words("LISTEN " + name));
 }
 
 // Every lock is held by one at a time, whatever many threads ask of two stores in batches.

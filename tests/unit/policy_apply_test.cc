@@ -178,6 +178,55 @@ TEST_F(PolicyApply, a_drain_longer_than_its_own_ttl_keeps_the_lock) {
   ASSERT_TRUE(applied) << applied.error().message;
 }
 
+// Shows somebody that was let in before the drain began as late as a store may.
+class LateStore final : public LockStore {
+ public:
+  LateStore(LockStore& store, Clock& clock) : store_(store), clock_(clock) {}
+
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    if (!began && batch[0].change.text) began = clock_.now();
+    return store_.apply(batch, deadline);
+  }
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    auto page = store_.find(query, deadline);
+    const auto since = clock_.now() - began.value();
+    const Millis limit = capabilities().apply_limit;
+    if (since >= limit && since < limit + 3s) page->items.push_back(somebody());
+    return page;
+  }
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return store_.watch(channel, sink);
+  }
+  [[nodiscard]] Capabilities capabilities() const override { return store_.capabilities(); }
+
+  std::optional<Instant> began;  // to drain
+
+ private:
+  static LockInfo somebody() {
+    LockInfo info;
+    info.key = "DEFAULT:job:1";
+    info.holders.emplace_back();
+    return info;
+  }
+
+  LockStore& store_;
+  Clock& clock_;
+};
+
+TEST_F(PolicyApply, a_drain_waits_for_acquires_that_were_under_way_when_it_began) {
+  LateStore late(*store_, clock_);
+  const auto applied = policy::apply_policy(
+      late, parse_policy("subjects: {job: {scope: predicate}}").value(), options_);
+  ASSERT_TRUE(applied) << applied.error().message;
+  EXPECT_GE(clock_.now() - late.began.value(), late.capabilities().apply_limit + 3s);
+}
+
+TEST_F(PolicyApply, the_time_for_acquires_under_way_does_not_count_as_the_holders) {
+  options_.timeout = 0s;
+  const auto applied = apply("subjects: {job: {scope: predicate}}");
+  EXPECT_TRUE(applied) << applied.error().message;
+}
+
 TEST_F(PolicyApply, a_change_that_died_while_draining_can_be_done_again) {
   Request died;
   died.verb = Verb::acquire;

@@ -1,6 +1,6 @@
 -- One acquire of a name that is free and has a row, as most have that were used before: an update
 -- costs the server half of acquire_free.sql. Gives no row, and has written nothing, if there
--- is anything else to it. The token is drawn anew if the row had to be waited for.
+-- is anything else to it. The row is judged and the token drawn anew if it had to be waited for.
 UPDATE baton.lock l
 SET grant_id = $2, token = nextval('baton.counter'), place = 0,
     since = coalesce($11, (date_part('epoch', clock_timestamp()) * 1000000)::bigint),

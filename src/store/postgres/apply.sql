@@ -80,6 +80,7 @@ BEGIN
   IF cardinality(later) = 0 THEN RETURN; END IF;
   PERFORM baton.lock_names(names);
   now_us := baton.micros(at);  -- waiting for the locks took time
+  IF schema_changes THEN PERFORM baton.tell_version(); END IF;
   FOREACH r IN ARRAY later LOOP
     reply := baton.answer(r, now_us, true);
     durable := durable OR reply.durable;

@@ -30,7 +30,8 @@ Result<void> in_chunks(const Indices& all, std::size_t most, Send send) {
 
 BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings,
                    Guesses& guesses)
-    : batch_(batch),
+    : entered_(BootClock::now()),
+      batch_(batch),
       at_(at),
       settings_(settings),
       guesses_(guesses),
@@ -44,7 +45,7 @@ BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settin
 void BatchRun::sort_out() {
   Uses<std::string_view> names;
   bool schema_in_use = false;
-  renewals_only_ = true;
+  plain_renewals_only_ = true;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (auto rule = core::broken_rule(batch_[i])) {
       replies_[i].message = std::move(*rule);
@@ -52,7 +53,8 @@ void BatchRun::sort_out() {
       continue;
     }
     schema_in_use = schema_in_use || batch_[i].asks[0].key == core::kSchemaKey;
-    renewals_only_ = renewals_only_ && batch_[i].verb == Verb::renew;
+    plain_renewals_only_ =
+        plain_renewals_only_ && batch_[i].verb == Verb::renew && batch_[i].change.empty();
     if (batch_.size() == 1) continue;
     for (const Ask& ask : batch_[i].asks) names.add(ask.key);
   }
@@ -81,8 +83,16 @@ Batch BatchRun::pick(const Indices& indices) const {
 }
 
 Result<Rows> BatchRun::run(const Statement& statement, const Params& params) {
-  const auto limit = std::min(deadline_, BootClock::now() + settings_.apply_limit);
-  return connection_->run(statement, params, limit);
+  if (too_late_to_send()) {
+    return Error{.code = Code::unavailable,
+                 .message = settings_.location + " is too busy to be asked in time",
+                 .retryable = true};
+  }
+  return connection_->run(statement, params, deadline_);
+}
+
+bool BatchRun::too_late_to_send() const {
+  return BootClock::now() > entered_ + settings_.send_limit();
 }
 
 BatchRun::Indices BatchRun::unsettled() const {
@@ -100,7 +110,7 @@ bool BatchRun::rolled_back(const Error& error) const {
 
 Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
   connection_ = &connection;
-  deadline_ = deadline;
+  deadline_ = std::min(deadline, limit());
   auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
                                                                                      : send_quick();
   if (sent && !noted_.empty()) sent = send_noted();
@@ -176,9 +186,17 @@ Result<void> BatchRun::send_quick() {
         default: renewals.push_back(i); break;
       }
     }
+    // Each its own transaction: only so do all take their row locks in the order of the keys.
     if (auto sent = send_known(acquires); !sent) return sent;
-    if (auto sent = send_releases(releases); !sent) return sent;
-    if (auto sent = send_quick(acquires, releases, claims); !sent) return sent;
+    if (auto sent = send_new(acquires); !sent) return sent;
+    if (!releases.empty()) {
+      auto sent = send_plain(kReleaseMany, grants_params(pick(releases), at_));
+      if (!sent) return sent;
+    }
+    if (!claims.empty()) {
+      auto sent = send_plain(kClaimMany, claim_many_params(pick(claims), at_));
+      if (!sent) return sent;
+    }
     return renewals.empty() ? Result<void>{} : send_renewals(renewals);
   });
 }
@@ -211,17 +229,9 @@ bool BatchRun::are_all_alike(const Indices& acquires) const {
                      [&](std::size_t i) { return are_alike(batch_[i], batch_[acquires[0]]); });
 }
 
-Result<void> BatchRun::send_releases(Indices& releases) {
-  if (releases.size() < 2) return {};
-  const Params params = grants_params(pick(releases), at_);
-  releases.clear();
-  return send_plain(kReleaseMany, params);
-}
-
-Result<void> BatchRun::send_quick(const Indices& acquires, const Indices& releases,
-                                  const Indices& claims) {
-  if (acquires.empty() && releases.empty() && claims.empty()) return {};
-  auto sent = send_plain(kQuick, quick_params(pick(acquires), pick(releases), pick(claims), at_));
+Result<void> BatchRun::send_new(const Indices& acquires) {
+  if (acquires.empty()) return {};
+  auto sent = send_plain(kQuick, quick_params(pick(acquires), at_));
   for (const std::size_t i : acquires) {
     if (settled_[i]) guesses_.has_row(batch_[i].asks[0].key);
   }
@@ -294,6 +304,7 @@ Result<void> BatchRun::send_slow(const Indices& requests) {
   if (!rows) {
     const bool alone = batch.size() == 1;
     if (!rolled_back(rows.error()) || rows.error().code == Code::unauthorized) return rows.error();
+    if (!alone && too_late_to_send()) return rows.error();
     if (!alone) return send_apart(requests);
     if (!is_bad_data(connection_->state())) return rows.error();
     give_up_on(requests[0], rows.error());
@@ -315,17 +326,21 @@ Result<void> BatchRun::leave_to_the_long_way(const Error& error) const {
 
 // A row that is locked for long must not cost the others their time: nobody waits for it again.
 Result<void> BatchRun::send_apart(const Indices& requests) {
-  const auto soon = [&] { return std::min(deadline_, BootClock::now() + settings_.apply_limit); };
-  if (auto set = connection_->script("SET lock_timeout = 50", soon()); !set) return set.error();
+  if (auto set = connection_->script("SET lock_timeout = 50", deadline_); !set) return set.error();
   Result<void> failed;
-  for (const std::size_t index : requests) {
-    auto sent = send_slow({index});
-    if (sent) continue;
-    if (!rolled_back(sent.error())) return sent;
-    if (failed) failed = sent;
+  try {
+    for (const std::size_t index : requests) {
+      auto sent = send_slow({index});
+      if (sent) continue;
+      if (!rolled_back(sent.error())) return sent;
+      if (failed) failed = sent;
+    }
+  } catch (...) {
+    connection_->give_up();  // nobody shall get it as it is
+    throw;
   }
   const std::string usual = std::to_string(settings_.lock_timeout().count());
-  if (auto set = connection_->script("SET lock_timeout = " + usual, soon()); !set) {
+  if (auto set = connection_->script("SET lock_timeout = " + usual, deadline_); !set) {
     return set.error();
   }
   return failed;

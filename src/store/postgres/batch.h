@@ -20,8 +20,11 @@ class BatchRun {
   [[nodiscard]] bool nothing_to_send() const {
     return quick_.empty() && noted_.empty() && slow_.empty();
   }
-  [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
+  // A renewal with a note waits for its row, and would hold those up that do not.
+  [[nodiscard]] Lane lane() const { return plain_renewals_only_ ? Lane::renewals : Lane::requests; }
   [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
+  // When whatever is sent has taken effect, or never will.
+  [[nodiscard]] Deadline limit() const { return entered_ + settings_.apply_limit; }
 
   Result<std::vector<Reply>> send(Connection& connection, Deadline deadline);
 
@@ -32,9 +35,8 @@ class BatchRun {
   Result<void> send_one(std::size_t index);
   Result<void> send_free(std::size_t index);
   Result<void> send_quick();
-  Result<void> send_quick(const Indices& acquires, const Indices& releases, const Indices& claims);
   Result<void> send_known(Indices& acquires);
-  Result<void> send_releases(Indices& releases);
+  Result<void> send_new(const Indices& acquires);
   Result<void> send_plain(const Statement& statement, const Params& params);
   [[nodiscard]] bool may_have_row(std::size_t index) const;
   [[nodiscard]] bool are_mostly_known(const Indices& acquires) const;
@@ -45,6 +47,7 @@ class BatchRun {
   Result<void> send_apart(const Indices& requests);
   [[nodiscard]] Result<void> leave_to_the_long_way(const Error& error) const;
   [[nodiscard]] bool rolled_back(const Error& error) const;
+  [[nodiscard]] bool too_late_to_send() const;
   [[nodiscard]] Indices unsettled() const;
   void give_up_on(std::size_t index, const Error& error);
   void settle_by_key(const Rows& rows, const Indices& requests);
@@ -52,6 +55,7 @@ class BatchRun {
   Result<Rows> run(const Statement& statement, const Params& params);
   [[nodiscard]] Batch pick(const Indices& indices) const;
 
+  const Instant entered_;
   std::span<const Request> batch_;
   At at_;
   const Settings& settings_;
@@ -63,7 +67,7 @@ class BatchRun {
   Indices quick_;
   Indices noted_;
   Indices slow_;
-  bool renewals_only_ = false;
+  bool plain_renewals_only_ = false;
   bool answered_ = false;  // an earlier statement of this batch has taken effect
 };
 

@@ -7,6 +7,7 @@
 #include "store/postgres/acquire_alike.sql.h"
 #include "store/postgres/acquire_free.sql.h"
 #include "store/postgres/acquire_known.sql.h"
+#include "store/postgres/claim_many.sql.h"
 #include "store/postgres/release_held.sql.h"
 #include "store/postgres/release_many.sql.h"
 
@@ -37,13 +38,15 @@ const Statement kAcquireOne{
     {25, 2950, 21, 20, 20, 20, 20, 20, 25, 25, 25, 25, 20}};
 const Statement kReleaseOne{
     1, "baton_release_one", "SELECT * FROM baton.release_one($1, $2, $3)", {25, 2950, 20}};
-const Statement kQuick{
-    2,
-    "baton_quick",
-    "SELECT * FROM baton.quick($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, "
-    "$12, $13, $14, $15, $16)",
-    {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray, kTextArray, kTextArray,
-     kTextArray, kInt8Array, kTextArray, kUuidArray, kTextArray, kUuidArray, kInt8Array, 20}};
+const Statement kClaimMany{15,
+                           "baton_claim_many",
+                           embedded::store_postgres::claim_many_sql,
+                           {kTextArray, kUuidArray, kInt8Array, 20}};
+const Statement kQuick{2,
+                       "baton_quick",
+                       "SELECT * FROM baton.quick($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
+                       {kTextArray, kUuidArray, kInt2Array, kInt8Array, kInt8Array, kTextArray,
+                        kTextArray, kTextArray, kTextArray, kInt8Array, 20}};
 const Statement kQuickNoted{
     12,
     "baton_quick_noted",
@@ -280,11 +283,17 @@ void add_acquires(Params& params, const Batch& acquires) {
 
 }  // namespace
 
-Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims, At at) {
+Params quick_params(const Batch& acquires, At at) {
   Params params;
-  params.reserve(512 * (1 + acquires.size()) + 128 * (releases.size() + claims.size()));
+  params.reserve(512 * (1 + acquires.size()));
   add_acquires(params, acquires);
-  add_grants(params, releases);
+  params.add(micros(at));
+  return params;
+}
+
+Params claim_many_params(const Batch& claims, At at) {
+  Params params;
+  params.reserve(128 * (1 + claims.size()));
   add_grants(params, claims);
   params.array(Type::int8, claims, [](auto* r) { return version_of(*r); });
   params.add(micros(at));

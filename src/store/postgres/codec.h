@@ -17,6 +17,7 @@ using Batch = std::vector<const Request*>;
 extern const Statement kAcquireAlike;
 extern const Statement kAcquireFree;
 extern const Statement kAcquireKnown;
+extern const Statement kClaimMany;
 extern const Statement kReleaseHeld;
 extern const Statement kReleaseMany;
 extern const Statement kAcquireOne;
@@ -41,15 +42,15 @@ using At = std::optional<core::StoreTime>;
 // Also for kReleaseHeld.
 [[nodiscard]] Params release_one_params(const Request& request, At at);
 [[nodiscard]] Params claim_one_params(const Request& request, At at);
-[[nodiscard]] Params quick_params(const Batch& acquires, const Batch& releases, const Batch& claims,
-                                  At at);
+[[nodiscard]] Params claim_many_params(const Batch& claims, At at);
+[[nodiscard]] Params quick_params(const Batch& acquires, At at);
 [[nodiscard]] Params quick_noted_params(const Batch& acquires, const Batch& releases, At at);
 // For kQuickRenew, kRenewUnlocked and kReleaseMany.
 [[nodiscard]] Params grants_params(const Batch& batch, At at);
 [[nodiscard]] Params apply_params(const Batch& requests, At at);
 
-// A row of quick, quick_noted, quick_renew, acquire_free, acquire_known,
-// acquire_alike, release_held or release_many.
+// A row of quick, quick_noted, quick_renew, acquire_free, acquire_known, acquire_alike, claim_many,
+// release_held or release_many.
 [[nodiscard]] Reply quick_reply(const Rows& rows, int row);
 
 // A row of acquire_one, release_one, claim_one or apply; gives also which request it answers, from

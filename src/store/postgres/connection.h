@@ -59,6 +59,9 @@ class Connection {
 
   [[nodiscard]] bool usable() const { return usable_; }
 
+  // Not to be used any more, whatever the server thinks of it.
+  void give_up() { usable_ = false; }
+
   // Looks whether the server has hung up while nobody used the connection.
   bool still_there();
 

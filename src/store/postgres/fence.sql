@@ -44,21 +44,24 @@ BEGIN
   SELECT s.tokens INTO before FROM baton_fence.seen s WHERE s.name = baton_fence.name;
   SELECT max(t.token) INTO newest FROM unnest(before) WITH ORDINALITY t (token, i)
     WHERE (clashes[number] >> (t.i::integer - 1)) & 1 = 1;
-  IF newest <= token AND to_regclass('baton.lock') IS NOT NULL
-     AND has_table_privilege('baton.lock', 'SELECT') THEN
-    -- A lock row keeps its last token when it is released.
-    newest := greatest(newest, (
-      SELECT max(h.token) FROM (
-        SELECT l.token, l.mode FROM baton.lock l WHERE l.key = baton_fence.name
-        UNION ALL
-        SELECT o.token, o.mode FROM baton.holding o WHERE o.key = baton_fence.name) h
-      WHERE (clashes[number] >> h.mode) & 1 = 1));
+  -- Whoever may not use a schema may not even ask whether there is such a table in it.
+  IF newest <= token AND has_schema_privilege(to_regnamespace('baton'), 'USAGE') THEN
+    IF has_table_privilege(to_regclass('baton.lock'), 'SELECT') THEN
+      -- A lock row keeps its last token when it is released.
+      newest := greatest(newest, (
+        SELECT max(h.token) FROM (
+          SELECT l.token, l.mode FROM baton.lock l WHERE l.key = baton_fence.name
+          UNION ALL
+          SELECT o.token, o.mode FROM baton.holding o WHERE o.key = baton_fence.name) h
+        WHERE (clashes[number] >> h.mode) & 1 = 1));
+    END IF;
   END IF;
-  IF newest <= token AND to_regclass('baton_advisory.term') IS NOT NULL
-     AND has_table_privilege('baton_advisory.term', 'SELECT') THEN
-    newest := greatest(newest, (
-      SELECT max(t.token) FROM baton_advisory.term t
-      WHERE t.key = baton_fence.name AND (clashes[number] >> t.mode) & 1 = 1));
+  IF newest <= token AND has_schema_privilege(to_regnamespace('baton_advisory'), 'USAGE') THEN
+    IF has_table_privilege(to_regclass('baton_advisory.term'), 'SELECT') THEN
+      newest := greatest(newest, (
+        SELECT max(t.token) FROM baton_advisory.term t
+        WHERE t.key = baton_fence.name AND (clashes[number] >> t.mode) & 1 = 1));
+    END IF;
   END IF;
   IF newest > token THEN
     RAISE EXCEPTION 'fenced: token % of % is older than %', token, name, newest

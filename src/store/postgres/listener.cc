@@ -84,7 +84,7 @@ bool Listener::serve(Connection& connection, const std::stop_token& stop) {
   bool worked = false;
   next_sweep_ = std::max(next_sweep_, BootClock::now() + Millis(some_bits() % kSweepEvery.count()));
   while (!gone && !stop.stop_requested()) {
-    if (!listen_to_new(connection, heard)) return worked;
+    if (!listen_anew(connection, heard)) return worked;
     worked = true;
     if (BootClock::now() >= next_sweep_ && !sweep(connection)) return worked;
     deliver(connection, gone);  // last: statements read notifications too, and keep them
@@ -94,17 +94,28 @@ bool Listener::serve(Connection& connection, const std::stop_token& stop) {
   return worked;
 }
 
-bool Listener::listen_to_new(Connection& connection, std::set<std::string>& heard) {
-  std::string sql;
+// Brings `heard` up to what is watched. A watch that ends tells nobody: its channel goes with the
+// next thing that happens here.
+bool Listener::listen_anew(Connection& connection, std::set<std::string>& heard) {
+  std::string sql;  // the names are letters and digits only
+  bool more = false;
   {
     const std::lock_guard lock(mutex_);
+    std::erase_if(channels_, [&](const auto& entry) { return !subscribers_->has(entry.second); });
+    std::erase_if(heard, [&](const std::string& name) {
+      if (channels_.contains(name)) return false;
+      sql += "UNLISTEN " + name + ";";
+      return true;
+    });
     for (const auto& [name, channel] : channels_) {
-      if (heard.insert(name).second) sql += "LISTEN " + name + ";";  // letters and digits only
+      if (!heard.insert(name).second) continue;
+      sql += "LISTEN " + name + ";";
+      more = true;
     }
   }
   if (sql.empty()) return true;
   if (!connection.script(sql, BootClock::now() + settings_.apply_limit)) return false;
-  if (!options_.drop_wakeups) subscribers_->wake_all();
+  if (more && !options_.drop_wakeups) subscribers_->wake_all();
   return true;
 }
 

@@ -34,7 +34,7 @@ class Listener {
  private:
   void work(const std::stop_token& stop);
   bool serve(Connection& connection, const std::stop_token& stop);
-  bool listen_to_new(Connection& connection, std::set<std::string>& heard);
+  bool listen_anew(Connection& connection, std::set<std::string>& heard);
   void deliver(Connection& connection, bool& gone);
   bool sweep(Connection& connection);
   void pause(Millis most, const std::stop_token& stop, int socket);

@@ -26,8 +26,10 @@ INSERT INTO baton.meta (version) VALUES (0);
 CREATE SEQUENCE baton.counter AS bigint CACHE 1;
 
 -- The version of the schema of locks, again: the note of BATON:schema decides, but a sequence is read
--- in a tenth of the time. It is set before the note is written, and whoever finds another version
--- here than its own asks for the note. So a change that was rolled back costs time and nothing else.
+-- in a tenth of the time. Whoever finds another version here than its own asks for the note. A
+-- sequence does not roll back, so a change of the note leaves it without a value, and whoever has
+-- the row of BATON:schema locked next gives it one: a change that was rolled back costs time and
+-- nothing else.
 -- Setting it takes UPDATE, which only those need who apply policies.
 CREATE SEQUENCE baton.schema_version AS bigint MINVALUE 0 CACHE 1;
 SELECT setval('baton.schema_version', 0);

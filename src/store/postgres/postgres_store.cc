@@ -43,7 +43,7 @@ class PostgresStore final : public LockStore {
     return contained([&]() -> Result<std::vector<Reply>> {
       BatchRun run(batch, at(), settings_, guesses_);
       if (run.nothing_to_send()) return run.replies();
-      auto connection = pool_.take(run.lane(), deadline);
+      auto connection = pool_.take(run.lane(), std::min(deadline, run.limit()));
       if (!connection) return connection.error();
       return run.send(**connection, deadline);
     });
@@ -87,7 +87,7 @@ class PostgresStore final : public LockStore {
   Result<Page<LockInfo>> find_on(Connection& connection, const Query& query, Deadline deadline) {
     constexpr std::size_t kRows = 500;
     const bool by_somebody = !query.predicate.empty() || query.mode || !query.owner.empty();
-    const auto rows_wanted = static_cast<std::int32_t>(std::min(query.limit + 1, kRows));
+    const auto rows_wanted = static_cast<std::int32_t>(std::min(query.limit, kRows - 1) + 1);
     const std::size_t most = std::clamp<std::size_t>(query.max_waiters, 1, 1'000'000);
     Page<LockInfo> page;
     std::string after = query.after;

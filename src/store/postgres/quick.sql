@@ -2,84 +2,56 @@
 -- what the row of the name alone can decide and leaves the rest alone; nothing here answers
 -- anything but granted or done.
 
--- Acquires of free names, releases that let nobody in, and claims of what was handed over. The keys
--- come sorted and stand once.
---
--- Acquires: names with a row first, which is most of them, then those without. A busy name is not
--- locked or written at all. A row that was waited for is judged again, and the token drawn again,
--- or it could be lower than that of a holder waited for. A version of null is not checked.
+-- Acquires of free names. The keys come sorted and stand once: names with a row first, which is most
+-- of them, then those without. A busy name is not locked or written at all. A row that was waited for
+-- is judged again, and the token drawn again, or it could be lower than that of a holder waited for.
 CREATE OR REPLACE FUNCTION baton.quick(
   keys text[], grants uuid[], modes smallint[], ttls bigint[], at_leasts bigint[],
   predicates text[], owners text[], channels text[], metadatas text[], versions bigint[],
-  free_keys text[], free_grants uuid[], claim_keys text[], claim_grants uuid[],
-  claim_versions bigint[], at bigint)
+  at bigint)
 RETURNS TABLE (key text, token bigint, note_ordinal bigint, note_text text)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   now_us  bigint := baton.micros(at);
-  current bigint := 0;
-  granted bigint := 0;
-  durable boolean := false;
+  current bigint;
+  updated bigint;
+  made    bigint := 0;
 BEGIN
-  IF cardinality(keys) > 0 OR cardinality(claim_keys) > 0 THEN
-    SELECT l.note_ordinal INTO current FROM baton.lock l WHERE l.key = 'BATON:schema';
-    current := coalesce(current, 0);
-  END IF;
-  IF cardinality(keys) > 0 THEN
+  SELECT l.note_ordinal INTO current FROM baton.lock l WHERE l.key = 'BATON:schema';
+  current := coalesce(current, 0);
+  RETURN QUERY
+    UPDATE baton.lock l
+      SET grant_id = a.grant_id, token = nextval('baton.counter'),
+          place = 0, since = now_us,
+          expires = now_us + greatest(a.ttl, a.at_least) * 1000, ttl = a.ttl,
+          at_least_for = a.at_least, mode = a.mode, state = 0, revoked = false, reason = '',
+          predicate = a.predicate, owner = a.owner, channel = a.channel,
+          metadata = a.metadata::jsonb, if_below = NULL, set_ordinal = NULL, set_text = NULL
+    FROM unnest(keys, grants, modes, ttls, at_leasts, predicates, owners, channels, metadatas,
+                versions)
+         a (key, grant_id, mode, ttl, at_least, predicate, owner, channel, metadata, version)
+    WHERE l.key = a.key AND a.version = current AND l.expires <= now_us AND NOT l.crowded
+      AND NOT l.waiting AND l.entombed IS NULL
+    RETURNING l.key, l.token, l.note_ordinal, l.note_text;
+  GET DIAGNOSTICS updated = ROW_COUNT;
+  IF updated < cardinality(keys) THEN
     RETURN QUERY
-      UPDATE baton.lock l
-        SET grant_id = a.grant_id, token = nextval('baton.counter'),
-            place = 0, since = now_us,
-            expires = now_us + greatest(a.ttl, a.at_least) * 1000, ttl = a.ttl,
-            at_least_for = a.at_least, mode = a.mode, state = 0, revoked = false, reason = '',
-            predicate = a.predicate, owner = a.owner, channel = a.channel,
-            metadata = a.metadata::jsonb, if_below = NULL, set_ordinal = NULL, set_text = NULL
+      INSERT INTO baton.lock AS l (key, grant_id, token, place, since, expires, ttl,
+                                   at_least_for, mode, predicate, owner, channel, metadata)
+      SELECT a.key, a.grant_id, nextval('baton.counter'), 0, now_us,
+             now_us + greatest(a.ttl, a.at_least) * 1000, a.ttl, a.at_least, a.mode,
+             a.predicate, a.owner, a.channel, a.metadata::jsonb
       FROM unnest(keys, grants, modes, ttls, at_leasts, predicates, owners, channels, metadatas,
                   versions)
            a (key, grant_id, mode, ttl, at_least, predicate, owner, channel, metadata, version)
-      WHERE l.key = a.key AND a.version = current AND l.expires <= now_us AND NOT l.crowded
-        AND NOT l.waiting AND l.entombed IS NULL
+      WHERE a.version = current
+        AND NOT EXISTS (SELECT FROM baton.lock b WHERE b.key = a.key)
+      ON CONFLICT ON CONSTRAINT lock_pkey DO NOTHING
       RETURNING l.key, l.token, l.note_ordinal, l.note_text;
-    GET DIAGNOSTICS granted = ROW_COUNT;
-    IF granted < cardinality(keys) THEN
-      RETURN QUERY
-        INSERT INTO baton.lock AS l (key, grant_id, token, place, since, expires, ttl,
-                                     at_least_for, mode, predicate, owner, channel, metadata)
-        SELECT a.key, a.grant_id, nextval('baton.counter'), 0, now_us,
-               now_us + greatest(a.ttl, a.at_least) * 1000, a.ttl, a.at_least, a.mode,
-               a.predicate, a.owner, a.channel, a.metadata::jsonb
-        FROM unnest(keys, grants, modes, ttls, at_leasts, predicates, owners, channels, metadatas,
-                    versions)
-             a (key, grant_id, mode, ttl, at_least, predicate, owner, channel, metadata, version)
-        WHERE a.version = current
-          AND NOT EXISTS (SELECT FROM baton.lock b WHERE b.key = a.key)
-        ON CONFLICT ON CONSTRAINT lock_pkey DO NOTHING
-        RETURNING l.key, l.token, l.note_ordinal, l.note_text;
-      durable := FOUND;
-    END IF;
-    durable := durable OR granted > 0;
+    GET DIAGNOSTICS made = ROW_COUNT;
   END IF;
-  IF cardinality(claim_keys) > 0 THEN
-    RETURN QUERY
-      UPDATE baton.lock l
-        SET state = 0, since = now_us, expires = now_us + greatest(l.ttl, l.at_least_for) * 1000
-      FROM unnest(claim_keys, claim_grants, claim_versions) r (key, grant_id, version)
-      WHERE l.key = r.key AND l.grant_id = r.grant_id AND r.version = current
-        AND l.expires > now_us AND l.state = 1 AND NOT l.revoked AND (l.mode = 5 OR NOT l.waiting)
-        AND l.if_below IS NULL AND l.set_ordinal IS NULL AND l.set_text IS NULL
-      RETURNING l.key, l.token, l.note_ordinal, l.note_text;
-    durable := durable OR FOUND;
-  END IF;
-  IF NOT durable THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
-  IF cardinality(free_keys) > 0 THEN
-    RETURN QUERY
-      UPDATE baton.lock l SET grant_id = NULL, expires = 0, since = now_us
-      FROM unnest(free_keys, free_grants) r (key, grant_id)
-      WHERE l.key = r.key AND l.grant_id = r.grant_id AND l.expires > now_us AND NOT l.waiting
-        AND (l.state = 1 OR l.state = 0 AND l.since + l.at_least_for * 1000 <= now_us)
-      RETURNING l.key, NULL::bigint, NULL::bigint, NULL::text;
-  END IF;
+  IF updated + made = 0 THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
 END $$;
 
 -- Renewals, in the order of the keys. Fails as a whole if a row is locked for longer than a moment:
@@ -120,7 +92,7 @@ BEGIN
 END $$;
 
 -- One acquire by itself, in as few statements as there can be; all other cases go the long way in
--- the same call. A version of null means: whatever it is.
+-- the same call.
 CREATE OR REPLACE FUNCTION baton.acquire_one(
   k text, g uuid, m smallint, new_ttl bigint, ticket bigint, handoff bigint, at_least bigint,
   version bigint, new_predicate text, new_owner text, new_channel text, new_metadata text,

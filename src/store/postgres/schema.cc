@@ -68,12 +68,32 @@ Error newer(int version, const SchemaPlan& plan) {
                           ": use a newer Baton"};
 }
 
+// Tells these functions from others; kept as the comment of the table `meta`.
+std::string mark_of(const SchemaPlan& plan) {
+  std::uint64_t sum = 0xcbf29ce484222325ULL;
+  for (const auto functions : plan.functions) {
+    for (const char c : functions) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  }
+  return "functions " + std::to_string(sum);
+}
+
+Result<bool> has_other_functions(Connection& connection, const Settings& settings,
+                                 const SchemaPlan& plan, Deadline deadline) {
+  auto rows = connection.script("SELECT obj_description('" + settings.schema +
+                                    ".meta'::regclass, 'pg_class') IS DISTINCT FROM '" +
+                                    mark_of(plan) + "'",
+                                deadline);
+  if (!rows) return rows.error();
+  return rows->text(0, 0) == "t";
+}
+
 std::string migration_from(int version, const Settings& settings, const SchemaPlan& plan) {
   std::string script;
   for (const auto step : plan.migrations.subspan(static_cast<std::size_t>(version))) script += step;
   for (const auto functions : plan.functions) script += functions;
-  return script + "UPDATE " + settings.schema +
-         ".meta SET version = " + std::to_string(plan.version()) + ", changed = clock_timestamp();";
+  return script + "COMMENT ON TABLE " + settings.schema + ".meta IS '" + mark_of(plan) +
+         "'; UPDATE " + settings.schema + ".meta SET version = " + std::to_string(plan.version()) +
+         ", changed = clock_timestamp();";
 }
 
 }  // namespace
@@ -133,9 +153,14 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
                                  deadline);
   if (!begun) return begun.error();
   const auto found = schema_version(connection, settings, deadline);
-  if (!found || *found >= plan.version()) {
+  Result<bool> work = found && *found < plan.version();
+  if (found && *found == plan.version()) {
+    work = has_other_functions(connection, settings, plan, deadline);
+  }
+  if (!work || !*work) {
     if (connection.usable()) (void)connection.script("ROLLBACK", deadline);
     if (!found) return found.error();
+    if (!work) return work.error();
     if (*found > plan.version()) return newer(*found, plan);
     return std::pair(*found, *found);
   }

@@ -14,7 +14,7 @@ inline constexpr int kSchemaVersion = 1;
 // What makes a schema, which is called as Settings::schema says.
 struct SchemaPlan {
   std::span<const std::string_view> migrations;  // [n] leads from version n to n + 1
-  std::span<const std::string_view> functions;   // the newest ones, whatever it was
+  std::span<const std::string_view> functions;   // the newest ones, whatever was there
   std::string_view tables;  // as a list of quoted names: what a role that locks may write
   std::string_view looks;   // and what it may only read
   [[nodiscard]] int version() const { return static_cast<int>(migrations.size()); }
@@ -32,7 +32,8 @@ Result<void> check_schema(Connection& connection, const Settings& settings, Dead
 Result<std::string> missing_rights(Connection& connection, const Settings& settings,
                                    Deadline deadline, const SchemaPlan& plan = kPlan);
 
-// Gives the version found and the version left. One at a time, whoever else tries.
+// Gives the version found and the version left. One at a time, whoever else tries. Also puts the
+// functions of this binary in place of others of the same version.
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
                                     Deadline deadline, const SchemaPlan& plan = kPlan);
 

@@ -18,8 +18,10 @@ struct Settings {
   Millis apply_limit{5000};                                // baton_apply_timeout
   std::string schema = "baton";                            // what the store keeps its tables in
 
-  // The server gives up first, so that nothing happens after the client has.
-  [[nodiscard]] Millis statement_timeout() const { return apply_limit * 4 / 5; }
+  // The server gives up on a statement in half of the time that a request has in all, and none is
+  // sent after send_limit(). What is left is for the way there, and for the commit.
+  [[nodiscard]] Millis statement_timeout() const { return apply_limit / 2; }
+  [[nodiscard]] Millis send_limit() const { return apply_limit * 2 / 5; }
   [[nodiscard]] Millis lock_timeout() const { return apply_limit / 5; }
 };
 

@@ -23,6 +23,8 @@ $$;
 -- Puts a holder where there is room for it.
 CREATE OR REPLACE FUNCTION baton.put(h baton.holder, now_us bigint) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+  others boolean;
 BEGIN
   UPDATE baton.lock l
     SET grant_id = h.grant_id, mode = h.mode, state = h.state, token = h.token, place = h.place,
@@ -30,8 +32,12 @@ BEGIN
         revoked = h.revoked, reason = h.reason, predicate = h.predicate, owner = h.owner,
         channel = h.channel, metadata = h.metadata, if_below = h.if_below,
         set_ordinal = h.set_ordinal, set_text = h.set_text
-    WHERE l.key = h.key AND (l.grant_id IS NULL OR l.expires <= now_us);
-  IF FOUND THEN RETURN; END IF;
+    WHERE l.key = h.key AND (l.grant_id IS NULL OR l.expires <= now_us)
+    RETURNING l.crowded INTO others;
+  IF FOUND THEN
+    IF others THEN PERFORM baton.drop_lapsed(h.key, now_us); END IF;
+    RETURN;
+  END IF;
   DELETE FROM baton.holder o WHERE o.key = h.key AND o.expires <= now_us;
   INSERT INTO baton.holder VALUES (h.*);
   UPDATE baton.lock l SET crowded = true WHERE l.key = h.key AND NOT l.crowded;
@@ -67,6 +73,19 @@ BEGIN
     WHERE h.key = k AND h.grant_id = g;
 END $$;
 
+-- Forgets whoever has expired. Whoever lets somebody else in because they have must do so: a claim or
+-- a renewal that began earlier and was held up judges the row of the name by its own, older time.
+CREATE OR REPLACE FUNCTION baton.drop_lapsed(k text, now_us bigint) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+  UPDATE baton.lock l SET grant_id = NULL, expires = 0, since = now_us
+    WHERE l.key = k AND l.grant_id IS NOT NULL AND l.expires <= now_us;
+  DELETE FROM baton.holder h WHERE h.key = k AND h.expires <= now_us;
+  IF NOT FOUND THEN RETURN; END IF;
+  UPDATE baton.lock l SET crowded = false
+    WHERE l.key = k AND NOT EXISTS (SELECT FROM baton.holder h WHERE h.key = k);
+END $$;
+
 -- Takes a grant out of the queue: class 0, 1 or (null) both. Tells whether it was there.
 CREATE OR REPLACE FUNCTION baton.drop_waiter(k text, g uuid, of_class smallint) RETURNS boolean
 LANGUAGE plpgsql AS $$
@@ -79,9 +98,12 @@ BEGIN
   RETURN true;
 END $$;
 
+-- A full queue of notifications would fail the commit; nobody needs a wake-up so badly.
 CREATE OR REPLACE FUNCTION baton.wake(channel text, g uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  IF channel <> '' THEN PERFORM pg_notify(channel, g::text); END IF;
+  IF channel <> '' AND pg_notification_queue_usage() < 0.9 THEN
+    PERFORM pg_notify(channel, g::text);
+  END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION baton.promote(w baton.waiter, now_us bigint) RETURNS void
@@ -156,15 +178,10 @@ BEGIN
     EXIT WHEN w.class = 1 AND (held | ahead) = 63;
   END LOOP;
   IF NOT locked THEN RETURN 0; END IF;
-  IF lapsed AND did > 0 THEN  -- so that they are not woken for it again
-    UPDATE baton.lock l SET grant_id = NULL, expires = 0, since = now_us
-      WHERE l.key = k AND l.grant_id IS NOT NULL AND l.expires <= now_us;
-    DELETE FROM baton.holder h WHERE h.key = k AND h.expires <= now_us;
-  END IF;
+  -- So that they are not woken for it again.
+  IF lapsed AND did > 0 THEN PERFORM baton.drop_lapsed(k, now_us); END IF;
   IF dropped OR did > 0 THEN
-    UPDATE baton.lock l
-      SET waiting = EXISTS (SELECT FROM baton.waiter v WHERE v.key = k),
-          crowded = EXISTS (SELECT FROM baton.holder h WHERE h.key = k)
+    UPDATE baton.lock l SET waiting = EXISTS (SELECT FROM baton.waiter v WHERE v.key = k)
       WHERE l.key = k;
   END IF;
   RETURN did;

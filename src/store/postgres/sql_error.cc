@@ -16,6 +16,9 @@ Error unavailable(std::string message) {
   return Error{.code = Code::unavailable, .message = std::move(message), .retryable = true};
 }
 
+// Nothing of ours is too large for the server, but its queue of notifications may be full.
+constexpr std::string_view kTooMuch = "54000";
+
 constexpr std::string_view kProxy =
     "this connection goes through a transaction-pooling proxy, which loses prepared statements and "
     "notifications: use the server's own address, or a pool in session mode";
@@ -41,14 +44,15 @@ Error error_for(std::string_view state, std::string message, const Settings& set
   if (state == "3D000" || kind == "XX") {
     return Error{.code = Code::bad_store, .message = std::move(message)};
   }
-  if (state.empty() || one_of(kind, {"08", "40", "53", "55", "57", "58"}) || state == "25006") {
+  if (state.empty() || one_of(kind, {"08", "40", "53", "55", "57", "58"}) ||
+      one_of(state, {"25006", kTooMuch})) {
     return unavailable(std::move(message));
   }
   return Error{.code = Code::bad_store, .message = message + " (" + std::string(state) + ")"};
 }
 
 bool is_bad_data(std::string_view state) {
-  return one_of(state.substr(0, 2), {"21", "22", "23", "54"});
+  return one_of(state.substr(0, 2), {"21", "22", "23", "54"}) && state != kTooMuch;
 }
 
 bool is_conflict(std::string_view state) { return state.substr(0, 2) == "40"; }

@@ -29,9 +29,9 @@ BEGIN
     ORDER BY 1;
 END $$;
 
--- Looks at the next names behind `after` and forgets those that have remembered nothing for ten
--- minutes; longer than any statement lives, so no token drawn before can come after. Gives the
--- last key looked at, or '' at the end; null if somebody else is sweeping.
+-- Looks at the next names behind `after` and forgets those that remember nothing and whose last
+-- holder came ten minutes ago or more; longer than any statement lives, so no token drawn before
+-- can come after. Gives the last key looked at, or '' at the end; null if somebody else is sweeping.
 CREATE OR REPLACE FUNCTION baton.sweep(after text, rows integer, at bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -42,6 +42,9 @@ DECLARE
 BEGIN
   IF NOT pg_try_advisory_xact_lock(4702111234474983746) THEN RETURN NULL; END IF;
   PERFORM set_config('synchronous_commit', 'off', true);
+  -- Whoever changed the schema last may have died before it could.
+  PERFORM FROM baton.lock l WHERE l.key = 'BATON:schema' FOR NO KEY UPDATE SKIP LOCKED;
+  IF FOUND THEN PERFORM baton.tell_version(); END IF;
   SELECT array_agg(o.key ORDER BY o.key) INTO seen
     FROM (SELECT l.key FROM baton.lock l WHERE l.key > after ORDER BY l.key LIMIT rows) o;
   IF seen IS NULL THEN RETURN ''; END IF;

@@ -140,12 +140,27 @@ BEGIN
   RETURN reply;
 END $$;
 
+-- Makes the sequence say what the note of BATON:schema says, whose row is locked and which this
+-- transaction has not changed: then it is true whether or not the transaction comes to its end.
+-- Whoever may not set it leaves it.
+CREATE OR REPLACE FUNCTION baton.tell_version() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  version bigint;
+BEGIN
+  SELECT l.note_ordinal INTO version FROM baton.lock l WHERE l.key = 'BATON:schema';
+  IF version >= 0 AND version IS DISTINCT FROM pg_sequence_last_value('baton.schema_version')
+     AND has_sequence_privilege('baton.schema_version', 'UPDATE') THEN
+    PERFORM setval('baton.schema_version', version);
+  END IF;
+END $$;
+
 CREATE OR REPLACE FUNCTION baton.write_note(k text, new_ordinal bigint, new_text text)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF new_ordinal IS NULL AND new_text IS NULL THEN RETURN; END IF;
+  -- Not called yet, the sequence has no value, and everybody asks for the note.
   IF k = 'BATON:schema' AND new_ordinal IS NOT NULL THEN
-    PERFORM setval('baton.schema_version', new_ordinal);
+    PERFORM setval('baton.schema_version', 0, false);
   END IF;
   UPDATE baton.lock l SET note_ordinal = coalesce(new_ordinal, l.note_ordinal),
                           note_text = coalesce(new_text, l.note_text)
@@ -364,6 +379,12 @@ BEGIN
     JOIN baton.waiter w ON w.key = a.key AND w.grant_id = r.grant_id AND w.class = 1
     WHERE w.stale > now_us;
   IF queues < cardinality(r.keys) THEN
+    -- Without locks, it may have been promoted between the two looks.
+    IF NOT locked THEN
+      PERFORM FROM baton.holding h
+        WHERE h.key = ANY (r.keys) AND h.grant_id = r.grant_id AND h.expires > now_us;
+      IF FOUND THEN RETURN baton.needs_locks(); END IF;
+    END IF;
     RETURN baton.say(6::smallint, 'no longer in the queue', did > 1);
   END IF;
   SELECT * INTO own FROM baton.waiter w

@@ -39,7 +39,10 @@ BEGIN
     SELECT * INTO h FROM baton.holding o
       WHERE o.key = r.keys[i] AND o.grant_id = r.grant_id AND o.expires > now_us;
     -- A stronger hold is a new hold: its token must be above those that others had beside it.
-    IF NOT baton.covers(h.mode, targets[i]) THEN h.token := nextval('baton.counter'); END IF;
+    IF NOT baton.covers(h.mode, targets[i]) THEN
+      h.token := nextval('baton.counter');
+      PERFORM baton.drop_lapsed(h.key, now_us);
+    END IF;
     PERFORM baton.change_holder(h.key, h.grant_id, greatest(h.expires, now_us + h.ttl * 1000),
                                 NULL, NULL, targets[i], h.token);
     PERFORM baton.drop_waiter(h.key, h.grant_id, 0::smallint);

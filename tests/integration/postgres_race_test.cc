@@ -1,0 +1,165 @@
+// Two sessions at the same name, one step at a time: each test brings both to the point where their
+// order decides, and only then lets them go on.
+
+#include <gtest/gtest.h>
+
+#include <future>
+
+#include "postgres_database.h"
+#include "support/wait.h"
+
+namespace baton::test {
+namespace {
+
+using std::chrono::seconds;
+
+const std::string kKey = "DEFAULT:job:1";
+constexpr core::StoreTime kStart{1'000'000'000'000};
+
+class PostgresRace : public ::testing::Test {
+ protected:
+  PostgresRace() { database.migrate(); }
+
+  // A process whose statements all say that it is `now`; it has the patience to be held up.
+  [[nodiscard]] std::unique_ptr<LockStore> store_at(core::StoreTime now) const {
+    return store::open_postgres_store(
+               {.url = database.url() + "?baton_apply_timeout=1m", .now = [=] { return now; }},
+               soon())
+        .value();
+  }
+
+  // Until so many sessions of this database wait for a lock.
+  testing::AssertionResult are_held_up(int sessions) {
+    const std::string count =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+        "wait_event_type = 'Lock'";
+    return poll_until([&] { return watcher.sql(count) == std::to_string(sessions); })
+               ? testing::AssertionSuccess()
+               : testing::AssertionFailure() << watcher.sql(count) << " wait for a lock";
+  }
+
+  static std::future<Reply> ask_aside(LockStore& store, const Request& one) {
+    return std::async(std::launch::async, [&store, one] { return ask(store, one); });
+  }
+
+  Database database;
+  Session watcher{database.url()};
+};
+
+Request shared(Verb verb, std::uint64_t number) {
+  Request made = request(verb, number, kKey, Mode::S);
+  made.ticket = verb == Verb::acquire ? Millis(60'000) : Millis(0);
+  return made;
+}
+
+TEST_F(PostgresRace, a_claim_that_was_held_up_does_not_bring_back_whom_a_conversion_found_expired) {
+  const auto start = store_at(kStart);
+  ask(*start, acquire(1, kKey));
+  for (const std::uint64_t number : {2, 3}) {
+    ASSERT_EQ(ask(*start, shared(Verb::acquire, number)).outcome, Outcome::queued);
+  }
+  ASSERT_EQ(ask(*start, request(Verb::release, 1, kKey)).outcome, Outcome::done);
+  ASSERT_EQ(ask(*start, shared(Verb::claim, 3)).outcome, Outcome::granted);
+
+  // 2 has been promoted and comes for it at the last moment; 3 converts when that is over.
+  const core::StoreTime end = kStart + shared(Verb::acquire, 2).handoff;
+  const auto early = store_at(end - Millis(1));
+  const auto late = store_at(end + Millis(1));
+  Session blocker(database.url());
+  blocker.sql("BEGIN");
+  blocker.sql("SELECT 1 FROM baton.lock WHERE key = '" + kKey + "' FOR UPDATE");
+  auto converted = ask_aside(*late, request(Verb::convert, 3, kKey, Mode::X));
+  ASSERT_TRUE(are_held_up(1));
+  auto claimed = ask_aside(*early, shared(Verb::claim, 2));
+  ASSERT_TRUE(are_held_up(2));
+  blocker.sql("COMMIT");
+  EXPECT_EQ(converted.get().outcome, Outcome::granted);
+  EXPECT_EQ(claimed.get().outcome, Outcome::lost);
+}
+
+TEST_F(PostgresRace, an_older_renewal_does_not_bring_back_whom_a_conversion_found_expired) {
+  const auto start = store_at(kStart);
+  Request longer = shared(Verb::acquire, 3);
+  longer.ttl = Millis(60'000);
+  ASSERT_EQ(ask(*start, shared(Verb::acquire, 2)).outcome, Outcome::granted);
+  ASSERT_EQ(ask(*start, longer).outcome, Outcome::granted);
+  const core::StoreTime end = kStart + shared(Verb::acquire, 2).ttl;
+  const auto late = store_at(end + Millis(1));
+  ASSERT_EQ(ask(*late, request(Verb::convert, 3, kKey, Mode::X)).outcome, Outcome::granted);
+  const std::string tail = "(ARRAY['" + kKey + "'], ARRAY['" + to_string(grant(2)) + "'::uuid], " +
+                           std::to_string((end - Millis(1)).count()) + ")";
+  for (const std::string way : {"quick_renew", "renew_unlocked"}) {
+    EXPECT_EQ(watcher.sql("SELECT count(*) FROM baton." + way + tail), "0") << way;
+  }
+  EXPECT_EQ(ask(*store_at(end - Millis(1)), shared(Verb::renew, 2)).outcome, Outcome::lost);
+}
+
+TEST_F(PostgresRace, a_claim_that_only_looks_does_not_miss_the_promotion_it_came_for) {
+  const auto store = store_at(kStart);
+  ask(*store, acquire(1, kKey));
+  ask(*store, acquire(2, kKey, Millis(60'000)));
+  ASSERT_EQ(ask(*store, request(Verb::claim, 2, kKey)).outcome, Outcome::queued)
+      << "also, the session knows the way by now and is not held up sooner";
+  Session releaser(database.url());
+  releaser.sql("BEGIN");
+  releaser.sql("LOCK TABLE baton.waiter IN ACCESS EXCLUSIVE MODE");
+  // It has seen who holds the name, and goes on to look for itself among those who wait.
+  auto claimed = ask_aside(*store, request(Verb::claim, 2, kKey));
+  ASSERT_TRUE(are_held_up(1));
+  releaser.sql("SELECT * FROM baton.release_one('" + kKey + "', '" + to_string(grant(1)) + "', " +
+               std::to_string(kStart.count()) + ")");
+  releaser.sql("COMMIT");
+  EXPECT_EQ(claimed.get().outcome, Outcome::granted);
+}
+
+TEST_F(PostgresRace, a_renewal_with_a_note_that_is_stuck_holds_no_other_renewal_up) {
+  const auto store = database.store("?baton_apply_timeout=1m");
+  ask(*store, acquire(1, kKey));
+  ask(*store, acquire(2, "DEFAULT:job:2"));
+  Session blocker(database.url());
+  blocker.sql("BEGIN");
+  blocker.sql("SELECT 1 FROM baton.lock WHERE key = '" + kKey + "' FOR UPDATE");
+  Request noted = request(Verb::renew, 1, kKey);
+  noted.change.text = "half way";
+  auto stuck = ask_aside(*store, noted);
+  ASSERT_TRUE(are_held_up(1));
+  EXPECT_EQ(ask(*store, request(Verb::renew, 2, "DEFAULT:job:2")).outcome, Outcome::granted);
+  EXPECT_EQ(stuck.wait_for(seconds(0)), std::future_status::timeout) << "this showed nothing";
+  blocker.sql("COMMIT");
+  EXPECT_EQ(stuck.get().outcome, Outcome::granted);
+}
+
+// No request takes effect later than the apply limit after it was made, so one that gets a
+// connection only then must not be sent.
+TEST_F(PostgresRace, a_request_that_waited_too_long_for_a_connection_is_not_sent) {
+  const auto store = database.store("?baton_apply_timeout=1s");
+  ask(*store, acquire(1, kKey));
+  ask(*store, request(Verb::release, 1, kKey));
+  watcher.sql(
+      "CREATE OR REPLACE FUNCTION baton.find(prefix text, after text, idle boolean, rows integer, "
+      "most bigint, at bigint) RETURNS TABLE (key text, note_ordinal bigint, note_text text, "
+      "holders text, waiters text, waiting bigint, now_us bigint) LANGUAGE sql AS $$"
+      "SELECT 'DEFAULT:other', 0::bigint, '', NULL::text, NULL::text, 0::bigint, 0::bigint "
+      "FROM pg_sleep(0.1), generate_series(1, rows) $$");
+  Query endless;
+  endless.owner = "nobody";
+  std::vector<std::future<Result<Page<LockInfo>>>> searches;
+  for (int i = 0; i < 2; ++i) {
+    searches.push_back(
+        std::async(std::launch::async, [&] { return store->find(endless, in(seconds(4))); }));
+  }
+  ASSERT_TRUE(poll_until([&] {
+    return watcher.sql(
+               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+               "wait_event = 'PgSleep'") == "2";
+  }));
+  const auto late = ask(*store, acquire(2, kKey), soon());
+  for (auto& search : searches) EXPECT_FALSE(search.get());
+  ASSERT_FALSE(late) << "granted long after the limit";
+  EXPECT_EQ(late.error().code, Code::unavailable);
+  EXPECT_TRUE(late.error().retryable);
+  EXPECT_FALSE(late.error().in_doubt);
+}
+
+}  // namespace
+}  // namespace baton::test
