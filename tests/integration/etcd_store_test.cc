@@ -8,6 +8,7 @@
 #include "conformance/harness.h"
 #include "store/etcd/etcd_store.h"
 #include "support/etcd_server.h"
+#include "support/fault_proxy.h"
 #include "support/wait.h"
 
 namespace baton::test {
@@ -301,6 +302,66 @@ TEST_F(EtcdStore, a_revoked_lease_is_lost_and_the_process_goes_on_with_another) 
   EXPECT_EQ(outcome(*a, same_asks(Verb::renew, acquire(1, kName))), Outcome::lost);
   EXPECT_EQ(outcome(*a, acquire(2, kName)), Outcome::granted);
   EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::busy);
+}
+
+// A process behind a bad line, by a clock of its own.
+class EtcdStoreBehindALine : public EtcdStore {
+ protected:
+  ManualTime time_;
+  FaultProxy line_{std::stoi(server_->endpoint().substr(server_->endpoint().find(':') + 1))};
+  const std::string path_ = url_.substr(url_.rfind('/'));
+  const std::unique_ptr<LockStore> behind_ = opened("127.0.0.1:" + std::to_string(line_.port()));
+
+  [[nodiscard]] std::unique_ptr<LockStore> opened(const std::string& endpoints) const {
+    return store::open_etcd_store({.url = "etcd://" + endpoints + path_,
+                                   .now = [this] { return time_.now(); },
+                                   .least_lease = std::chrono::minutes(10)},
+                                  soon())
+        .value();
+  }
+  // What the line held back arrives after all.
+  void arrive_late() const {
+    const std::string request = line_.held();
+    const std::string answer =
+        server_->post(0, "/v3/kv/txn", request.substr(request.find("\r\n\r\n") + 4));
+    EXPECT_NE(answer.find(" 200 "), std::string::npos) << answer;
+  }
+
+  // A waiter whose ticket has passed is handed the lock and comes for it while another thread is
+  // about to remove its mark.
+  void claim_while_its_mark_is_removed(LockStore& holder, std::jthread& remover) {
+    const Request waiter = acquire(2, kName, Mode::X, kTicket);
+    ASSERT_EQ(outcome(holder, acquire(1, kName)), Outcome::granted);
+    ASSERT_EQ(outcome(*behind_, waiter), Outcome::queued);
+    time_.advance(kTicket + 1s);
+    line_.hold("request_delete_range");
+    remover = std::jthread([this] {
+      const Request other = acquire(3, kOther);
+      [[maybe_unused]] const auto replies = behind_->apply({&other, 1}, soon());
+    });
+    ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
+    ASSERT_EQ(outcome(holder, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+    ASSERT_EQ(outcome(*behind_, same_asks(Verb::claim, waiter)), Outcome::granted);
+  }
+};
+
+TEST_F(EtcdStoreBehindALine, a_mark_removed_late_is_not_that_of_a_waiter_who_holds_by_now) {
+  const auto holder = process();
+  std::jthread remover;
+  claim_while_its_mark_is_removed(*holder, remover);
+  arrive_late();
+  EXPECT_EQ(outcome(*process(), acquire(4, kName)), Outcome::busy);
+  line_.reset();
+}
+
+TEST_F(EtcdStoreBehindALine, a_removal_that_failed_does_not_end_a_waiter_who_holds_by_now) {
+  const auto holder = process();
+  std::jthread remover;
+  claim_while_its_mark_is_removed(*holder, remover);
+  remover.join();  // when its time is over
+  EXPECT_EQ(outcome(*behind_, acquire(5, kOther)), Outcome::granted);
+  EXPECT_EQ(outcome(*process(), acquire(4, kName)), Outcome::busy);
+  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(2, kName))), Outcome::granted);
 }
 
 TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {

@@ -57,6 +57,7 @@ struct FaultProxy::Link {
   };
   std::array<Way, 2> ways;
   bool dead = false;
+  bool mute = false;  // nothing goes through any more
 
   Link(int client, int server) : ways{Way{client, server, {}}, Way{server, client, {}}} {}
   ~Link() {
@@ -155,6 +156,25 @@ void FaultProxy::reset() {
   signal();
 }
 
+void FaultProxy::hold(std::string text) {
+  const std::lock_guard lock(mutex_);
+  hold_ = std::move(text);
+  held_.clear();
+}
+
+std::string FaultProxy::held() const {
+  const std::lock_guard lock(mutex_);
+  return held_;
+}
+
+bool FaultProxy::is_to_be_held(const std::string& bytes) {
+  const std::lock_guard lock(mutex_);
+  if (hold_.empty() || bytes.find(hold_) == std::string::npos) return false;
+  hold_.clear();
+  held_ = bytes;
+  return true;
+}
+
 void FaultProxy::accept_one() {
   const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (client < 0) return;
@@ -186,6 +206,8 @@ int FaultProxy::step() {
   for (auto& link : links_) {
     for (auto& way : link->ways) {
       link->receive(way, delay);
+      for (const auto& parcel : way.parcels) link->mute = link->mute || is_to_be_held(parcel.bytes);
+      if (link->mute) std::erase_if(way.parcels, [](const auto& p) { return !p.bytes.empty(); });
       link->send_due(way);
       if (!way.parcels.empty()) {
         next = std::min(

@@ -4,16 +4,20 @@
 #include <set>
 
 #include "core/apply.h"
+#include "store/etcd/essence.h"
 #include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
 namespace {
 
+using core::HolderState;
 using core::StoreTime;
+using Ended = OwnGrants::Ended;
 
 constexpr std::size_t kMostGuesses = 10'000;
 constexpr std::size_t kPage = 512;  // keys
 constexpr Millis kMessageLease{10'000};
+constexpr Millis kChanging{100};  // until a name is tried again that somebody was changing
 
 bool may_be_guessed(Verb verb) {
   return verb != Verb::renew && verb != Verb::get && verb != Verb::break_;
@@ -24,6 +28,12 @@ bool all_own(const Record& record) {
   return std::all_of(record.state.holders.begin(), record.state.holders.end(), own) &&
          std::all_of(record.state.waiters.begin(), record.state.waiters.end(), own) &&
          std::all_of(record.state.tombstones.begin(), record.state.tombstones.end(), own);
+}
+
+std::map<std::string, std::vector<Ended>> grouped(const std::vector<Ended>& ended) {
+  std::map<std::string, std::vector<Ended>> by_key;
+  for (const Ended& one : ended) by_key[one.key].push_back(one);
+  return by_key;
 }
 
 }  // namespace
@@ -111,17 +121,24 @@ Result<Snapshot> EtcdDocuments::read(const Group& group, bool may_guess, Deadlin
   if (may_guess) {
     if (auto guessed = guess(group)) return std::move(*guessed);
   }
-  Txn look;
-  for (const std::string& key : group.keys) {
-    look.then.push_back(
+  auto found = look(group.keys, deadline);
+  if (!found) return found.error();
+  return snapshot(group, *found);
+}
+
+Result<EtcdDocuments::Found> EtcdDocuments::look(const std::vector<std::string>& keys,
+                                                 Deadline deadline) {
+  Txn txn;
+  for (const std::string& key : keys) {
+    txn.then.push_back(
         {.what = Op::What::range, .key = layout_.document(key), .end = layout_.document_end(key)});
   }
-  auto answer = gateway_.txn(look, deadline);
+  auto answer = gateway_.txn(txn, deadline);
   if (!answer) return answer.error();
-  if (answer->ranges.size() != group.keys.size()) {
+  if (answer->ranges.size() != keys.size()) {
     return Error{.code = Code::unavailable, .message = "etcd: an answer that is not etcd's"};
   }
-  return snapshot(group, answer->ranges);
+  return std::move(answer->ranges);
 }
 
 Result<Commit> EtcdDocuments::commit(const Step& step, Deadline deadline) {
@@ -210,21 +227,70 @@ Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
   while (true) {
     const auto ended = own_.take_ended(options_.now(), kMostOps);
     if (ended.empty()) return {};
-    Txn txn;
-    for (const auto& [key, grant, times] : ended) {
-      remember(key, nullptr);  // its marks will no longer be what they were
-      txn.then.push_back({.what = Op::What::erase,
-                          .key = layout_.marks(key, grant),
-                          .end = layout_.marks_end(key, grant)});
-    }
-    auto answer = gateway_.txn(txn, deadline);
-    if (!answer) {
-      for (const auto& [key, grant, times] : ended) own_.set(key, grant, times);
-      Error error = answer.error();
+    if (auto dropped = drop(ended, deadline); !dropped) {
+      Error error = dropped.error();
       error.in_doubt = false;  // nothing that was asked for
       return error;
     }
   }
+}
+
+Result<void> EtcdDocuments::drop(const std::vector<Ended>& ended, Deadline deadline) {
+  const StoreTime now = options_.now();
+  const auto by_key = grouped(ended);
+  std::vector<std::string> keys;
+  for (const auto& [key, some] : by_key) keys.push_back(key);
+  const auto found = look(keys, deadline);
+  if (!found) return ask_again(ended, now), found.error();
+
+  Txn txn;
+  std::vector<Ended> over;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto record = record_of(layout_, session_, (*found)[i]);
+    const core::NameState state = view_.localised(keys[i], *record, now, true);
+    txn.compares.push_back({.key = layout_.document(keys[i]), .revision = record->version});
+    for (const Ended& one : by_key.at(keys[i])) {
+      // A waiter may be handed the lock after its ticket, and then has that long to come.
+      const core::Holder* const holder = holder_of(state, one.grant);
+      if (holder != nullptr && holder->state == HolderState::handed && holder->expires > now) {
+        own_.ask_again(one, holder->expires);
+        continue;
+      }
+      over.push_back(one);
+      if (!record->marks_of(one.grant).any()) continue;
+      txn.then.push_back({.what = Op::What::erase,
+                          .key = layout_.marks(one.key, one.grant),
+                          .end = layout_.marks_end(one.key, one.grant)});
+    }
+  }
+  bool erased = txn.then.empty();
+  if (!erased) {
+    const auto answer = gateway_.txn(txn, deadline);
+    for (const std::string& key : keys) remember(key, nullptr);  // its marks are not what they were
+    if (!answer) return ask_again(over, now), answer.error();
+    erased = answer->succeeded;
+  }
+  // One name that others keep changing must not hold up the rest.
+  if (!erased && keys.size() > 1) return drop_each(over, deadline);
+  if (!erased) return ask_again(over, now + kChanging), Result<void>();
+  for (const Ended& one : over) own_.forget(one);
+  return {};
+}
+
+Result<void> EtcdDocuments::drop_each(const std::vector<Ended>& ended, Deadline deadline) {
+  Result<void> result;
+  for (const auto& [key, some] : grouped(ended)) {
+    if (result) {
+      result = drop(some, deadline);
+    } else {
+      ask_again(some, options_.now());
+    }
+  }
+  return result;
+}
+
+void EtcdDocuments::ask_again(const std::vector<Ended>& ended, StoreTime at) {
+  for (const Ended& one : ended) own_.ask_again(one, at);
 }
 
 // Gives every name with all its keys until that returns false. Where to go on after so many pages;

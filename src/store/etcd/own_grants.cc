@@ -49,10 +49,25 @@ std::vector<OwnGrants::Ended> OwnGrants::take_ended(core::StoreTime now, std::si
       continue;
     }
     ended.push_back({key, grant, it->second});
-    grants_.erase(it);
   }
   for (Due& due : later) due_.push(std::move(due));
   return ended;
+}
+
+void OwnGrants::forget(const Ended& ended) {
+  const std::lock_guard lock(mutex_);
+  const auto it = grants_.find({ended.key, ended.grant});
+  if (it == grants_.end()) return;
+  if (it->second == ended.times) {
+    grants_.erase(it);
+  } else {
+    due_.emplace(it->second.end(), ended.key, ended.grant);
+  }
+}
+
+void OwnGrants::ask_again(const Ended& ended, core::StoreTime at) {
+  const std::lock_guard lock(mutex_);
+  due_.emplace(at, ended.key, ended.grant);
 }
 
 bool OwnGrants::empty() const {

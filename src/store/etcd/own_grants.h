@@ -24,6 +24,7 @@ class OwnGrants {
     std::optional<core::StoreTime> entombed_until;
 
     [[nodiscard]] core::StoreTime end() const;
+    bool operator==(const Times&) const = default;
   };
 
   [[nodiscard]] std::optional<Times> find(const std::string& key, GrantId grant) const;
@@ -36,8 +37,11 @@ class OwnGrants {
     GrantId grant;
     Times times;
   };
-  // Takes out some that have ended; none of a name that is in use.
+  // Some that have ended; none of a name that is in use. They stay known as ended, and each is
+  // given to one caller only, who says then what became of it.
   [[nodiscard]] std::vector<Ended> take_ended(core::StoreTime now, std::size_t most);
+  void forget(const Ended& ended);  // unless it has begun again meanwhile
+  void ask_again(const Ended& ended, core::StoreTime at);
 
   [[nodiscard]] bool empty() const;
 
