@@ -364,6 +364,21 @@ TEST_F(EtcdStoreBehindALine, a_removal_that_failed_does_not_end_a_waiter_who_hol
   EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(2, kName))), Outcome::granted);
 }
 
+TEST_F(EtcdStoreBehindALine, a_write_beside_a_renewal_does_not_take_it_back) {
+  ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
+  line_.hold("request_put");
+  std::jthread beside([this] {
+    EXPECT_EQ(outcome(*behind_, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
+  });
+  ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
+  time_.advance(kTtl - 1s);
+  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  line_.let_go();
+  beside.join();
+  time_.advance(kTtl - 1s);
+  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+}
+
 TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
   const auto a = process();
   const auto b = process();

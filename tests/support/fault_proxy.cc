@@ -57,7 +57,7 @@ struct FaultProxy::Link {
   };
   std::array<Way, 2> ways;
   bool dead = false;
-  bool mute = false;  // nothing goes through any more
+  bool held_back = false;
 
   Link(int client, int server) : ways{Way{client, server, {}}, Way{server, client, {}}} {}
   ~Link() {
@@ -167,6 +167,11 @@ std::string FaultProxy::held() const {
   return held_;
 }
 
+void FaultProxy::let_go() {
+  let_go_ = true;
+  signal();
+}
+
 bool FaultProxy::is_to_be_held(const std::string& bytes) {
   const std::lock_guard lock(mutex_);
   if (hold_.empty() || bytes.find(hold_) == std::string::npos) return false;
@@ -206,8 +211,9 @@ int FaultProxy::step() {
   for (auto& link : links_) {
     for (auto& way : link->ways) {
       link->receive(way, delay);
-      for (const auto& parcel : way.parcels) link->mute = link->mute || is_to_be_held(parcel.bytes);
-      if (link->mute) std::erase_if(way.parcels, [](const auto& p) { return !p.bytes.empty(); });
+      for (const auto& parcel : way.parcels)
+        link->held_back = link->held_back || is_to_be_held(parcel.bytes);
+      if (link->held_back) continue;
       link->send_due(way);
       if (!way.parcels.empty()) {
         next = std::min(
@@ -226,6 +232,9 @@ int FaultProxy::step() {
 void FaultProxy::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (reset_.exchange(false)) drop_all();
+    if (let_go_.exchange(false)) {
+      for (const auto& link : links_) link->held_back = false;
+    }
     int patience = 1000;
     std::vector<pollfd> sockets{{event_, POLLIN, 0}};
     if (!cut_) {

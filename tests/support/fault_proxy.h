@@ -32,10 +32,11 @@ class FaultProxy {
   // Both ends of every connection are told that it has gone.
   void reset();
 
-  // The next request with this text in it never arrives, and neither does anything else on its
-  // connection. What it was, to be sent late by the test; empty until it came.
+  // The next request with this text in it is held back, and all that follows on its connection.
+  // What it was, for a test that sends it later itself; empty until it came.
   void hold(std::string text);
   [[nodiscard]] std::string held() const;
+  void let_go();
 
   // How many connections go through it.
   [[nodiscard]] int connections() const { return connections_; }
@@ -55,6 +56,7 @@ class FaultProxy {
   int port_ = 0;
   std::atomic<bool> cut_ = false;
   std::atomic<bool> reset_ = false;
+  std::atomic<bool> let_go_ = false;
   std::atomic<std::int64_t> delay_ms_ = 0;
   std::atomic<int> connections_ = 0;
   mutable std::mutex mutex_;

@@ -30,6 +30,9 @@ bool all_own(const Record& record) {
          std::all_of(record.state.tombstones.begin(), record.state.tombstones.end(), own);
 }
 
+// An answer with more in it than we take is such an error. So are a few others, which come again.
+bool too_much(const Error& error) { return error.code == Code::unavailable && !error.retryable; }
+
 std::map<std::string, std::vector<Ended>> grouped(const std::vector<Ended>& ended) {
   std::map<std::string, std::vector<Ended>> by_key;
   for (const Ended& one : ended) by_key[one.key].push_back(one);
@@ -210,9 +213,11 @@ void EtcdDocuments::keep(const Step& step, const Plan& plan, Revision version) {
     core::NameState kept = state;
     resolve(kept, static_cast<std::uint64_t>(version));
     const bool written = version != 0 && std::find(keys.begin(), keys.end(), key) != keys.end();
+    const Document& found = step.found.documents.at(key);
     view_.keep(
-        key, kept, static_cast<const Record&>(*step.found.documents.at(key).provenance),
-        [&, &name = key](GrantId grant) { return plan.is_own(name, grant); }, written);
+        key, found.state, kept,
+        [&, &name = key](GrantId grant) { return plan.is_own(name, grant); },
+        written ? version : static_cast<Revision>(found.version), written);
   }
   for (const std::string& key : keys) {
     remember(key, version == 0 ? nullptr : plan.written(key, version));
@@ -221,6 +226,10 @@ void EtcdDocuments::keep(const Step& step, const Plan& plan, Revision version) {
 
 void EtcdDocuments::wake_here(const Step& step) {
   for (const core::Wake& wake : step.wakes) subscribers_->wake(wake.channel, {&wake.grant, 1});
+}
+
+Result<void> EtcdDocuments::clear_up(Deadline deadline) {
+  return drop_ended(deadline);
 }
 
 Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
@@ -241,6 +250,7 @@ Result<void> EtcdDocuments::drop(const std::vector<Ended>& ended, Deadline deadl
   std::vector<std::string> keys;
   for (const auto& [key, some] : by_key) keys.push_back(key);
   const auto found = look(keys, deadline);
+  if (!found && too_much(found.error()) && keys.size() > 1) return drop_each(ended, deadline);
   if (!found) return ask_again(ended, now), found.error();
 
   Txn txn;

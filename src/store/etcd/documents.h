@@ -34,10 +34,8 @@ class EtcdDocuments final : public Documents {
   // Another process says what it has just written. A guess, as good as our own.
   void believe(const std::string& key, const std::string& text, Revision version);
 
-  // Removes the marks of our own claimants that have ended: a shared lease would keep them. Only
-  // while their documents are as they were when they were seen to have ended: whoever of them
-  // becomes a holder after all changes its document.
-  [[nodiscard]] Result<void> drop_ended(Deadline deadline);
+  // Before anything is asked for: what earlier requests have left.
+  [[nodiscard]] Result<void> clear_up(Deadline deadline);
 
   // Looks at some names, goes round all of them in time, and removes those of which nobody is left.
   // A name that only one holder keeps goes with its lease; this is for the others.
@@ -53,6 +51,10 @@ class EtcdDocuments final : public Documents {
   [[nodiscard]] Document document(const std::string& key, std::shared_ptr<const Record> record,
                                   core::StoreTime now, bool remember);
   [[nodiscard]] Result<Found> look(const std::vector<std::string>& keys, Deadline deadline);
+  // Removes the marks of our own claimants that have ended: a shared lease would keep them. Only
+  // while their documents are as they were when they were seen to have ended: whoever of them
+  // becomes a holder after all changes its document.
+  [[nodiscard]] Result<void> drop_ended(Deadline deadline);
   using Ended = OwnGrants::Ended;
   [[nodiscard]] Result<void> drop(const std::vector<Ended>& ended, Deadline deadline);
   [[nodiscard]] Result<void> drop_each(const std::vector<Ended>& ended, Deadline deadline);

@@ -3,11 +3,11 @@
 // Where things are in etcd. Everything of a name is next to each other, so that one range reads its
 // document together with the marks that say who of it is alive:
 //
-//   <prefix>/n/<key>                      the document, as core/document.h writes it
-//   <prefix>/n/<key> 00 <grant> g         its claimant is alive: attached to the lease of its
-//   process <prefix>/n/<key> 00 <grant> a         its at-least-for time is not over: a lease of its
-//   own <prefix>/n/<key> 00 <grant> t         its tombstone still stands <prefix>/w/<channel> whom
-//   of that process to wake
+//   <prefix>/n/<key>                   the document, as core/document.h writes it
+//   <prefix>/n/<key> 00 <grant> g      its claimant is alive: on the lease of its process
+//   <prefix>/n/<key> 00 <grant> a      its at-least-for time is not over: on a lease of its own
+//   <prefix>/n/<key> 00 <grant> t      its tombstone still stands
+//   <prefix>/w/<channel>               whom of that process to wake
 //
 // A key never has a control character in it, so 00 ends it.
 

@@ -204,7 +204,8 @@ void Plan::add_writes(const Name& name, std::vector<Op>& ops) const {
   }
 }
 
-// Marks of nobody mean nothing; they are only swept.
+// Marks of nobody mean nothing: if there is no room they stay until the next write, or their lease
+// ends.
 void Plan::add_erasures(const Name& name, std::vector<Op>& ops) const {
   if (name.removed) return;
   const auto erase = [&](GrantId grant, Mark mark) {
