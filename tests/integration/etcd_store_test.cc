@@ -177,6 +177,30 @@ TEST_F(EtcdStore, a_contended_name_whose_processes_all_died_is_swept_up) {
   }));
 }
 
+TEST_F(EtcdStore, a_name_with_more_keys_than_a_page_does_not_keep_others_from_being_swept_up) {
+  const std::string large = "p" + std::to_string(prefixes_) + "/n/DEFAULT:a";
+  for (std::uint64_t i = 0; i < 600;) {
+    std::string puts;
+    for (const std::uint64_t end = i + 100; i < end; ++i) {
+      const std::string mark = large + '\0' + to_string(grant(i)) + 'g';
+      puts += (puts.empty() ? "" : ",") + (R"({"request_put":{"key":")" + base64(mark) + R"("}})");
+    }
+    ASSERT_FALSE(server_->post(0, "/v3/kv/txn", R"({"success":[)" + puts + "]}").empty());
+  }
+  ASSERT_EQ(keys_left(), 600U);
+  auto a = process();
+  auto b = process();
+  ASSERT_EQ(outcome(*a, brief(1, kName)), Outcome::granted);
+  ASSERT_EQ(outcome(*b, brief(2, kName, 1000ms)), Outcome::queued);
+  a.reset();
+  b.reset();
+  const auto c = store::open_etcd_store({.url = url_, .sweep_every = 10ms}, soon()).value();
+  EXPECT_TRUE(poll_until([&] {
+    EXPECT_EQ(outcome(*c, same_asks(Verb::get, acquire(3, kOther))), Outcome::done);
+    return keys_left() == 600;
+  }));
+}
+
 TEST_F(EtcdStore, a_note_outlives_the_process_that_wrote_it) {
   auto a = process();
   const auto b = process();
@@ -434,6 +458,26 @@ TEST_F(EtcdStore, a_document_that_is_damaged_denies_its_name_only) {
   EXPECT_EQ(denied.outcome, Outcome::denied);
   EXPECT_NE(denied.message.find("damaged"), std::string::npos) << denied.message;
   EXPECT_EQ(outcome(*a, acquire(2, kOther)), Outcome::granted);
+}
+
+// A page of these is more than a client takes in one answer.
+TEST_F(EtcdStore, find_gets_through_names_that_are_large) {
+  const std::string value = base64(std::string(32'000, 'x'));
+  for (int i = 0; i < 600;) {
+    std::string puts;
+    for (const int end = i + 40; i < end; ++i) {
+      const std::string key =
+          "p" + std::to_string(prefixes_) + "/n/DEFAULT:large:" + std::to_string(i);
+      puts += (puts.empty() ? "" : ",") + (R"({"request_put":{"key":")" + base64(key)) +
+              R"(","value":")" + value + R"("}})";
+    }
+    ASSERT_FALSE(server_->post(0, "/v3/kv/txn", R"({"success":[)" + puts + "]}").empty());
+  }
+  const auto a = open_etcd_store(url_ + "?apply_timeout=60s", soon()).value();
+  ASSERT_EQ(outcome(*a, acquire(1, "DEFAULT:large:z")), Outcome::granted);
+  const auto page = a->find({.subject = "large"}, soon());
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->items.size(), 1U) << "the others are no documents";
 }
 
 TEST_F(EtcdStore, find_sees_the_locks_of_all_processes) {

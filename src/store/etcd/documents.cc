@@ -308,10 +308,16 @@ void EtcdDocuments::ask_again(const std::vector<Ended>& ended, StoreTime at) {
 Result<std::string> EtcdDocuments::visit(std::string from, const std::string& end,
                                          std::size_t pages, const OnName& on_name,
                                          Deadline deadline) {
+  const std::string began = from;
+  std::size_t page = kPage;
   std::string key;
   std::vector<KeyValue> of_key;
   for (; pages > 0; --pages) {
-    auto answer = gateway_.range(from, end, kPage, deadline);
+    auto answer = gateway_.range(from, end, page, deadline);
+    while (!answer && too_much(answer.error()) && page > 1) {
+      page /= 2;
+      answer = gateway_.range(from, end, page, deadline);
+    }
     if (!answer) return answer.error();
     for (KeyValue& item : answer->found) {
       const auto place = layout_.place_of(item.key);
@@ -328,7 +334,9 @@ Result<std::string> EtcdDocuments::visit(std::string from, const std::string& en
     if (!of_key.empty()) on_name(key, of_key);
     return std::string();
   }
-  return key.empty() ? from : layout_.document(key);
+  if (key.empty()) return from;
+  // A name that is longer than all the pages is passed over, or nobody would get beyond it.
+  return began == layout_.document(key) ? layout_.document_end(key) : layout_.document(key);
 }
 
 Result<Page<LockInfo>> EtcdDocuments::find(const Query& query, Deadline deadline) {
