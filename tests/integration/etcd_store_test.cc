@@ -403,6 +403,22 @@ TEST_F(EtcdStoreBehindALine, a_write_beside_a_renewal_does_not_take_it_back) {
   EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
 }
 
+// A member was frozen, and the process has gone on with another one.
+TEST_F(EtcdStoreBehindALine, an_acquire_that_arrives_late_takes_nothing) {
+  const auto a = opened("127.0.0.1:" + std::to_string(line_.port()) + "," + server_->endpoint());
+  ASSERT_EQ(outcome(*a, acquire(1, kOther)), Outcome::granted);
+  line_.hold("request_put");
+  const Request request = acquire(2, kName);
+  const auto unanswered = a->apply({&request, 1}, BootClock::now() + 2s);
+  ASSERT_FALSE(unanswered);
+  EXPECT_TRUE(unanswered.error().in_doubt);
+  ASSERT_FALSE(line_.held().empty());
+  ASSERT_EQ(outcome(*a, request), Outcome::granted);
+  ASSERT_EQ(outcome(*a, same_asks(Verb::release, request)), Outcome::done);
+  arrive_late();
+  EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::granted);
+}
+
 TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
   const auto a = process();
   const auto b = process();

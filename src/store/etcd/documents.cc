@@ -46,7 +46,8 @@ EtcdDocuments::EtcdDocuments(Gateway& gateway, Leases& leases, Layout layout, Op
       leases_(leases),
       layout_(std::move(layout)),
       options_(std::move(options)),
-      session_(to_string(new_grant_id())) {}
+      session_(to_string(new_grant_id())),
+      era_(gateway_, leases_, layout_, session_) {}
 
 Document EtcdDocuments::document(const std::string& key, std::shared_ptr<const Record> record,
                                  StoreTime now, bool remember) {
@@ -179,10 +180,15 @@ Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline
     if (!got) return got.error();
     lease = *got;
   }
-  auto answer = gateway_.txn(plan.txn(told, lease), deadline);
+  const Era::Number era = era_.number();
+  Txn txn = plan.txn(told, lease);
+  txn.compares.push_back(era_.goes_on(era));
+  auto answer = gateway_.txn(txn, deadline);
   if (!answer) {
-    // If it was written, it must end all the same.
-    if (answer.error().in_doubt) keep(step, plan, 0);
+    if (answer.error().in_doubt) {
+      era_.doubt(era);
+      keep(step, plan, 0);  // if it was written, it must end all the same
+    }
     return answer.error();
   }
   if (answer->refused == TxnAnswer::Refused::too_large) {
@@ -229,6 +235,9 @@ void EtcdDocuments::wake_here(const Step& step) {
 }
 
 Result<void> EtcdDocuments::clear_up(Deadline deadline) {
+  auto settled = era_.settle(deadline);
+  // A store that is full takes no key, but renewals and releases must go on.
+  if (!settled && settled.error().retryable) return settled;
   return drop_ended(deadline);
 }
 

@@ -9,6 +9,7 @@
 
 #include "store/common/document_loop.h"
 #include "store/common/subscribers.h"
+#include "store/etcd/era.h"
 #include "store/etcd/gateway.h"
 #include "store/etcd/leases.h"
 #include "store/etcd/local_view.h"
@@ -75,6 +76,7 @@ class EtcdDocuments final : public Documents {
   const Layout layout_;
   const Options options_;
   const std::string session_;
+  Era era_;
   OwnGrants own_;
   LocalView view_{own_};
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
