@@ -299,6 +299,12 @@ Result<Gateway::Health> Gateway::health(Deadline deadline) {
                 .corrupt = alarms->find("CORRUPT") != std::string::npos};
 }
 
+Result<std::string> Gateway::version(Deadline deadline) {
+  auto status = call("/v3/maintenance/status", "{}", Kind::repeatable, deadline);
+  if (!status) return status.error();
+  return wire::field(*status, "version");
+}
+
 Result<std::vector<std::pair<std::string, std::string>>> Gateway::describe(Deadline deadline) {
   auto status = call("/v3/maintenance/status", "{}", Kind::repeatable, deadline);
   if (!status) return status.error();

@@ -96,6 +96,9 @@ class Gateway {
   };
   [[nodiscard]] Result<Health> health(Deadline deadline);
 
+  // Of the member that answers.
+  [[nodiscard]] Result<std::string> version(Deadline deadline);
+
   // Lines about the cluster for people.
   [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> describe(
       Deadline deadline);
