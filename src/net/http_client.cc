@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <mutex>
 
-#include "net/base64.h"
 #include "net/transfer.h"
 
 namespace baton::net {
@@ -48,10 +47,6 @@ std::string_view HttpResponse::header(std::string_view name) const {
     if (key == name) return value;
   }
   return {};
-}
-
-std::string basic_auth(std::string_view user, std::string_view password) {
-  return "Basic " + to_base64(std::string(user) + ":" + std::string(password));
 }
 
 std::string bearer_auth(std::string_view token) { return "Bearer " + std::string(token); }

@@ -54,8 +54,7 @@ struct HttpResponse {
   [[nodiscard]] std::string_view header(std::string_view name) const;  // empty if there is none
 };
 
-// "Basic dXNlcjpwYXNzd29yZA==" and "Bearer …", for the header Authorization.
-[[nodiscard]] std::string basic_auth(std::string_view user, std::string_view password);
+// "Bearer …", for the header Authorization.
 [[nodiscard]] std::string bearer_auth(std::string_view token);
 
 // Thread-safe. Connections are kept and used again. An Error is about the line, never about what

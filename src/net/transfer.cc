@@ -137,7 +137,9 @@ std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count, v
 
 bool Transfer::take_header(std::string_view line) {
   received_ += line.size();
-  if (received_ > settings_.max_response && on_line_ == nullptr) return too_large_ = true, false;
+  headers_size_ += line.size();
+  const std::size_t size = on_line_ == nullptr ? received_ : headers_size_;
+  if (size > settings_.max_response) return too_large_ = true, false;
   if (line.starts_with("HTTP/")) {  // also after "100 Continue"
     response_.headers.clear();
     return true;

@@ -58,6 +58,7 @@ class Transfer {
   const HttpClient::OnLine* on_line_ = nullptr;
   std::string line_;  // the beginning of a line whose end has not come yet
   std::size_t received_ = 0;
+  std::size_t headers_size_ = 0;
   bool had_enough_ = false;
   bool too_large_ = false;
   char problem_[CURL_ERROR_SIZE] = {};

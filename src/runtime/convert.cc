@@ -144,7 +144,8 @@ Result<void> HeldLease::ask(Conversion& conversion) {
     Instant until = settle_by;
     Millis pause{0};
     if (!reply) {
-      if (reply.error().in_doubt) conversion.doubt(sent + client_.can().apply_limit);
+      // It may have been sent as late as now.
+      if (reply.error().in_doubt) conversion.doubt(clock.now() + client_.can().apply_limit);
       if (!conversion.in_doubt || clock.now() >= settle_by) return reply.error();
       pause = backoff.next(id_.low);
     } else if (reply->outcome == Outcome::granted) {

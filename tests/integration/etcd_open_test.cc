@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "conformance/harness.h"
+#include "net/http_client.h"
 #include "store/etcd/etcd_store.h"
 #include "store/etcd/settings.h"
 #include "support/etcd_server.h"
@@ -52,12 +53,27 @@ TEST(EtcdUrl, says_where_the_members_are) {
 }
 
 TEST(EtcdUrl, refuses_what_it_does_not_understand) {
-  for (const char* url :
-       {"etcd://", "etcd://host:", "etcd://host:0", "etcd://host:70000", "etcd://host:x",
-        "etcd://a,,b", "etcd://[::1", "etcd://a b", "etcd://u:secret@x@host", "etcd://:secret@host",
-        "etcd://u:sec%ret@host", "etcd://u:sec/secret@host", "etcd://host?colour=secret",
-        "etcd://host?ca=x", "etcds://host?cert=x", "etcds://host?verify=maybe",
-        "etcd://host?apply_timeout=1", "http://host"}) {
+  for (const char* url : {"etcd://",
+                          "etcd://host:",
+                          "etcd://host:0",
+                          "etcd://host:70000",
+                          "etcd://host:x",
+                          "etcd://a,,b",
+                          "etcd://[::1",
+                          "etcd://a b",
+                          "etcd://u:secret@x@host",
+                          "etcd://:secret@host",
+                          "etcd://u:sec%ret@host",
+                          "etcd://u:sec/secret@host",
+                          "etcd://u:sec?secret@host",
+                          "etcd://u:12?secret@host",
+                          "etcd://u:12?x=1&secret=2@host",
+                          "etcd://host?colour=secret",
+                          "etcd://host?ca=x",
+                          "etcds://host?cert=x",
+                          "etcds://host?verify=maybe",
+                          "etcd://host?apply_timeout=1",
+                          "http://host"}) {
     EXPECT_EQ(error_of(url).code, Code::bad_url) << url;
   }
 }
@@ -164,6 +180,68 @@ TEST(EtcdOpen, a_password_for_a_server_that_asks_for_none_is_refused) {
   const Error error = error_of("etcd://me:secret@" + server.endpoint());
   EXPECT_EQ(error.code, Code::unauthorized);
   EXPECT_NE(error.message.find("not enabled"), std::string::npos) << error.message;
+}
+
+// Its tokens name the revision of users and roles that they were made for.
+TEST(EtcdOpen, a_token_from_before_a_user_was_added_is_replaced) {
+  const TempDir dir("jwt");
+  for (const auto& words : std::vector<std::vector<std::string>>{
+           {"openssl", "genrsa", "-out", "key.pem", "2048"},
+           {"openssl", "rsa", "-in", "key.pem", "-pubout", "-out", "public.pem"}}) {
+    const Finished done = run({.argv = words, .cwd = dir.path()});
+    ASSERT_TRUE(done.status.success()) << done.err;
+  }
+  const EtcdServer server(
+      {.arguments = {"--auth-token",
+                     "jwt,sign-method=RS256,pub-key=" + (dir / "public.pem").string() +
+                         ",priv-key=" + (dir / "key.pem").string()}});
+  net::HttpClient http;
+  std::string token;
+  const auto post = [&](const std::string& path, const std::string& body) {
+    net::HttpRequest request{
+        .method = "POST", .url = "http://" + server.endpoint() + path, .body = body};
+    if (!token.empty()) request.headers.emplace_back("Authorization", token);
+    const auto answer = http.send(request, soon());
+    EXPECT_TRUE(answer && answer->ok()) << path << (answer ? answer->body : answer.error().message);
+    return answer ? answer->body : "";
+  };
+  const std::string root = R"({"name":"root","password":"secret"})";
+  post("/v3/auth/user/add", root);
+  post("/v3/auth/role/add", R"({"name":"root"})");
+  post("/v3/auth/user/grant", R"({"user":"root","role":"root"})");
+  post("/v3/auth/enable", "{}");
+  const auto store = open_etcd_store("etcd://root:secret@" + server.endpoint(), soon()).value();
+  ASSERT_EQ(take(*store, 1), Outcome::granted);
+  const std::string answer = post("/v3/auth/authenticate", root);
+  const auto begin = answer.find(R"("token":")") + 9;
+  token = answer.substr(begin, answer.find('"', begin) - begin);
+  post("/v3/auth/user/add", R"({"name":"another","password":"secret"})");
+  EXPECT_EQ(take(*store, 2), Outcome::granted);
+}
+
+// etcd may say so of a transaction that it has carried out.
+TEST(EtcdOpen, a_write_that_meets_a_used_up_quota_is_in_doubt) {
+  const EtcdServer full({.arguments = {"--quota-backend-bytes=65536"}});
+  const auto store = open_etcd_store(full.url(), soon()).value();
+  ASSERT_EQ(take(*store, 1), Outcome::granted);  // and has a lease
+  const std::string value(65'536, 'A');
+  ASSERT_TRUE(poll_until([&] {
+    (void)full.post(0, "/v3/kv/put", R"({"key":"eA==","value":")" + value + R"("})");
+    return full.post(0, "/v3/maintenance/alarm", R"({"action":"GET"})").find("NOSPACE") !=
+           std::string::npos;
+  }));
+  const Request request = acquire(2, "DEFAULT:job:2");
+  const auto refused = store->apply({&request, 1}, soon());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::bad_store);
+  EXPECT_TRUE(refused.error().in_doubt);
+  const Request held = acquire(1, "DEFAULT:job:1");
+  for (const Verb verb : {Verb::renew, Verb::release}) {
+    const Request next = same_asks(verb, held);
+    const auto goes_on = store->apply({&next, 1}, soon());
+    ASSERT_TRUE(goes_on) << goes_on.error().message;
+    EXPECT_NE(goes_on->at(0).outcome, Outcome::lost);
+  }
 }
 
 // A CA, a server certificate for 127.0.0.1 and one for a client, made by the real openssl.

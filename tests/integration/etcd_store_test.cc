@@ -8,6 +8,7 @@
 #include "conformance/harness.h"
 #include "store/etcd/etcd_store.h"
 #include "support/etcd_server.h"
+#include "support/fault_proxy.h"
 #include "support/wait.h"
 
 namespace baton::test {
@@ -176,6 +177,30 @@ TEST_F(EtcdStore, a_contended_name_whose_processes_all_died_is_swept_up) {
   }));
 }
 
+TEST_F(EtcdStore, a_name_with_more_keys_than_a_page_does_not_keep_others_from_being_swept_up) {
+  const std::string large = "p" + std::to_string(prefixes_) + "/n/DEFAULT:a";
+  for (std::uint64_t i = 0; i < 600;) {
+    std::string puts;
+    for (const std::uint64_t end = i + 100; i < end; ++i) {
+      const std::string mark = large + '\0' + to_string(grant(i)) + 'g';
+      puts += (puts.empty() ? "" : ",") + (R"({"request_put":{"key":")" + base64(mark) + R"("}})");
+    }
+    ASSERT_FALSE(server_->post(0, "/v3/kv/txn", R"({"success":[)" + puts + "]}").empty());
+  }
+  ASSERT_EQ(keys_left(), 600U);
+  auto a = process();
+  auto b = process();
+  ASSERT_EQ(outcome(*a, brief(1, kName)), Outcome::granted);
+  ASSERT_EQ(outcome(*b, brief(2, kName, 1000ms)), Outcome::queued);
+  a.reset();
+  b.reset();
+  const auto c = store::open_etcd_store({.url = url_, .sweep_every = 10ms}, soon()).value();
+  EXPECT_TRUE(poll_until([&] {
+    EXPECT_EQ(outcome(*c, same_asks(Verb::get, acquire(3, kOther))), Outcome::done);
+    return keys_left() == 600;
+  }));
+}
+
 TEST_F(EtcdStore, a_note_outlives_the_process_that_wrote_it) {
   auto a = process();
   const auto b = process();
@@ -303,6 +328,97 @@ TEST_F(EtcdStore, a_revoked_lease_is_lost_and_the_process_goes_on_with_another) 
   EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::busy);
 }
 
+// A process behind a bad line, by a clock of its own.
+class EtcdStoreBehindALine : public EtcdStore {
+ protected:
+  ManualTime time_;
+  FaultProxy line_{std::stoi(server_->endpoint().substr(server_->endpoint().find(':') + 1))};
+  const std::string path_ = url_.substr(url_.rfind('/'));
+  const std::unique_ptr<LockStore> behind_ = opened("127.0.0.1:" + std::to_string(line_.port()));
+
+  [[nodiscard]] std::unique_ptr<LockStore> opened(const std::string& endpoints) const {
+    return store::open_etcd_store({.url = "etcd://" + endpoints + path_,
+                                   .now = [this] { return time_.now(); },
+                                   .least_lease = std::chrono::minutes(10)},
+                                  soon())
+        .value();
+  }
+  // What the line held back arrives after all.
+  void arrive_late() const {
+    const std::string request = line_.held();
+    const std::string answer =
+        server_->post(0, "/v3/kv/txn", request.substr(request.find("\r\n\r\n") + 4));
+    EXPECT_NE(answer.find(" 200 "), std::string::npos) << answer;
+  }
+
+  // A waiter whose ticket has passed is handed the lock and comes for it while another thread is
+  // about to remove its mark.
+  void claim_while_its_mark_is_removed(LockStore& holder, std::jthread& remover) {
+    const Request waiter = acquire(2, kName, Mode::X, kTicket);
+    ASSERT_EQ(outcome(holder, acquire(1, kName)), Outcome::granted);
+    ASSERT_EQ(outcome(*behind_, waiter), Outcome::queued);
+    time_.advance(kTicket + 1s);
+    line_.hold("request_delete_range");
+    remover = std::jthread([this] {
+      const Request other = acquire(3, kOther);
+      [[maybe_unused]] const auto replies = behind_->apply({&other, 1}, soon());
+    });
+    ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
+    ASSERT_EQ(outcome(holder, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+    ASSERT_EQ(outcome(*behind_, same_asks(Verb::claim, waiter)), Outcome::granted);
+  }
+};
+
+TEST_F(EtcdStoreBehindALine, a_mark_removed_late_is_not_that_of_a_waiter_who_holds_by_now) {
+  const auto holder = process();
+  std::jthread remover;
+  claim_while_its_mark_is_removed(*holder, remover);
+  arrive_late();
+  EXPECT_EQ(outcome(*process(), acquire(4, kName)), Outcome::busy);
+  line_.reset();
+}
+
+TEST_F(EtcdStoreBehindALine, a_removal_that_failed_does_not_end_a_waiter_who_holds_by_now) {
+  const auto holder = process();
+  std::jthread remover;
+  claim_while_its_mark_is_removed(*holder, remover);
+  remover.join();  // when its time is over
+  EXPECT_EQ(outcome(*behind_, acquire(5, kOther)), Outcome::granted);
+  EXPECT_EQ(outcome(*process(), acquire(4, kName)), Outcome::busy);
+  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(2, kName))), Outcome::granted);
+}
+
+TEST_F(EtcdStoreBehindALine, a_write_beside_a_renewal_does_not_take_it_back) {
+  ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
+  line_.hold("request_put");
+  std::jthread beside([this] {
+    EXPECT_EQ(outcome(*behind_, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
+  });
+  ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
+  time_.advance(kTtl - 1s);
+  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  line_.let_go();
+  beside.join();
+  time_.advance(kTtl - 1s);
+  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+}
+
+// A member was frozen, and the process has gone on with another one.
+TEST_F(EtcdStoreBehindALine, an_acquire_that_arrives_late_takes_nothing) {
+  const auto a = opened("127.0.0.1:" + std::to_string(line_.port()) + "," + server_->endpoint());
+  ASSERT_EQ(outcome(*a, acquire(1, kOther)), Outcome::granted);
+  line_.hold("request_put");
+  const Request request = acquire(2, kName);
+  const auto unanswered = a->apply({&request, 1}, BootClock::now() + 2s);
+  ASSERT_FALSE(unanswered);
+  EXPECT_TRUE(unanswered.error().in_doubt);
+  ASSERT_FALSE(line_.held().empty());
+  ASSERT_EQ(outcome(*a, request), Outcome::granted);
+  ASSERT_EQ(outcome(*a, same_asks(Verb::release, request)), Outcome::done);
+  arrive_late();
+  EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::granted);
+}
+
 TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
   const auto a = process();
   const auto b = process();
@@ -358,6 +474,26 @@ TEST_F(EtcdStore, a_document_that_is_damaged_denies_its_name_only) {
   EXPECT_EQ(denied.outcome, Outcome::denied);
   EXPECT_NE(denied.message.find("damaged"), std::string::npos) << denied.message;
   EXPECT_EQ(outcome(*a, acquire(2, kOther)), Outcome::granted);
+}
+
+// A page of these is more than a client takes in one answer.
+TEST_F(EtcdStore, find_gets_through_names_that_are_large) {
+  const std::string value = base64(std::string(32'000, 'x'));
+  for (int i = 0; i < 600;) {
+    std::string puts;
+    for (const int end = i + 40; i < end; ++i) {
+      const std::string key =
+          "p" + std::to_string(prefixes_) + "/n/DEFAULT:large:" + std::to_string(i);
+      puts += (puts.empty() ? "" : ",") + (R"({"request_put":{"key":")" + base64(key)) +
+              R"(","value":")" + value + R"("}})";
+    }
+    ASSERT_FALSE(server_->post(0, "/v3/kv/txn", R"({"success":[)" + puts + "]}").empty());
+  }
+  const auto a = open_etcd_store(url_ + "?apply_timeout=60s", soon()).value();
+  ASSERT_EQ(outcome(*a, acquire(1, "DEFAULT:large:z")), Outcome::granted);
+  const auto page = a->find({.subject = "large"}, soon());
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->items.size(), 1U) << "the others are no documents";
 }
 
 TEST_F(EtcdStore, find_sees_the_locks_of_all_processes) {

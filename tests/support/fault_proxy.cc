@@ -58,6 +58,7 @@ struct FaultProxy::Link {
   std::array<Way, 2> ways;
   bool dead = false;
   bool silent = false;
+  bool held_back = false;
 
   Link(int client, int server) : ways{Way{client, server, {}}, Way{server, client, {}}} {}
   ~Link() {
@@ -161,6 +162,30 @@ void FaultProxy::reset() {
   signal();
 }
 
+void FaultProxy::hold(std::string text) {
+  const std::lock_guard lock(mutex_);
+  hold_ = std::move(text);
+  held_.clear();
+}
+
+std::string FaultProxy::held() const {
+  const std::lock_guard lock(mutex_);
+  return held_;
+}
+
+void FaultProxy::let_go() {
+  let_go_ = true;
+  signal();
+}
+
+bool FaultProxy::is_to_be_held(const std::string& bytes) {
+  const std::lock_guard lock(mutex_);
+  if (hold_.empty() || bytes.find(hold_) == std::string::npos) return false;
+  hold_.clear();
+  held_ = bytes;
+  return true;
+}
+
 void FaultProxy::accept_one() {
   const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (client < 0) return;
@@ -193,6 +218,9 @@ int FaultProxy::step() {
     if (link->silent) continue;
     for (auto& way : link->ways) {
       link->receive(way, delay);
+      for (const auto& parcel : way.parcels)
+        link->held_back = link->held_back || is_to_be_held(parcel.bytes);
+      if (link->held_back) continue;
       link->send_due(way);
       if (!way.parcels.empty()) {
         next = std::min(
@@ -213,6 +241,9 @@ void FaultProxy::work(const std::stop_token& stop) {
     if (reset_.exchange(false)) drop_all();
     if (silence_.exchange(false)) {
       for (const auto& link : links_) link->silent = true;
+    }
+    if (let_go_.exchange(false)) {
+      for (const auto& link : links_) link->held_back = false;
     }
     int patience = 1000;
     std::vector<pollfd> sockets{{event_, POLLIN, 0}};

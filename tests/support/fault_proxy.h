@@ -4,6 +4,7 @@
 #include <chrono>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -34,6 +35,12 @@ class FaultProxy {
   // Both ends of every connection are told that it has gone.
   void reset();
 
+  // The next request with this text in it is held back, and all that follows on its connection.
+  // What it was, for a test that sends it later itself; empty until it came.
+  void hold(std::string text);
+  [[nodiscard]] std::string held() const;
+  void let_go();
+
   // How many connections go through it.
   [[nodiscard]] int connections() const { return connections_; }
 
@@ -44,6 +51,7 @@ class FaultProxy {
   void drop_all();
   int step();  // moves what can be moved; how many milliseconds until there may be more
   void signal() const;
+  bool is_to_be_held(const std::string& bytes);
 
   const int target_port_;
   int listener_ = -1;
@@ -52,8 +60,12 @@ class FaultProxy {
   std::atomic<bool> cut_ = false;
   std::atomic<bool> reset_ = false;
   std::atomic<bool> silence_ = false;
+  std::atomic<bool> let_go_ = false;
   std::atomic<std::int64_t> delay_ms_ = 0;
   std::atomic<int> connections_ = 0;
+  mutable std::mutex mutex_;
+  std::string hold_;
+  std::string held_;
   std::list<std::unique_ptr<Link>> links_;
   std::jthread thread_;
 };

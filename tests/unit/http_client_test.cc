@@ -117,7 +117,7 @@ TEST(HttpClient, sends_what_it_is_told_and_keeps_its_connection) {
   HttpClient client;
   const auto first = client.send({.method = "POST",
                                   .url = server.url + "/v3/kv",
-                                  .headers = {{"Authorization", basic_auth("user", "pass")}},
+                                  .headers = {{"Authorization", bearer_auth("token")}},
                                   .body = "{}"},
                                  within(10s));
   ASSERT_TRUE(first) << first.error().message;
@@ -131,7 +131,7 @@ TEST(HttpClient, sends_what_it_is_told_and_keeps_its_connection) {
   ASSERT_TRUE(client.send({.url = server.url}, within(10s)));
   EXPECT_EQ(server.connections, 1);
   EXPECT_TRUE(requests[0].starts_with("POST /v3/kv HTTP/1.1\r\n")) << requests[0];
-  EXPECT_NE(requests[0].find("Authorization: Basic dXNlcjpwYXNz\r\n"), std::string::npos);
+  EXPECT_NE(requests[0].find("Authorization: Bearer token\r\n"), std::string::npos);
   EXPECT_EQ(requests[0].find("Expect"), std::string::npos);
   EXPECT_TRUE(requests[0].ends_with("{}"));
   EXPECT_TRUE(requests[1].starts_with("DELETE /x "));
@@ -301,6 +301,27 @@ TEST(HttpClient, a_refused_stream_gives_its_answer_and_a_long_line_is_refused) {
   EXPECT_EQ(gone->status, 410);
   EXPECT_EQ(gone->body.size(), 1000U);
   EXPECT_FALSE(client.stream({.url = server.url}, never, {}));
+}
+
+TEST(HttpClient, a_stream_may_be_longer_than_the_limit_but_not_its_headers) {
+  Server server([](int socket, int connection) {
+    Server::request(socket);
+    std::string headers;
+    for (int i = 0; i < (connection == 1 ? 1 : 100); ++i) {
+      headers += "X-" + std::to_string(i) + ": " + std::string(100, 'x') + "\r\n";
+    }
+    std::string lines;
+    for (int i = 0; i < 100; ++i) lines += std::string(100, 'y') + "\n";
+    Server::say(socket, "HTTP/1.1 200 OK\r\n" + headers +
+                            "Content-Length: " + std::to_string(lines.size()) + "\r\n\r\n" + lines);
+    Server::linger(socket);
+  });
+  HttpClient client({.max_response = 5000});
+  const auto any = [](std::string_view) { return true; };
+  EXPECT_TRUE(client.stream({.url = server.url}, any, {}));
+  const auto refused = client.stream({.url = server.url}, any, {});
+  ASSERT_FALSE(refused);
+  EXPECT_FALSE(refused.error().retryable);
 }
 
 }  // namespace

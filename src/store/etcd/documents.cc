@@ -4,16 +4,20 @@
 #include <set>
 
 #include "core/apply.h"
+#include "store/etcd/essence.h"
 #include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
 namespace {
 
+using core::HolderState;
 using core::StoreTime;
+using Ended = OwnGrants::Ended;
 
 constexpr std::size_t kMostGuesses = 10'000;
 constexpr std::size_t kPage = 512;  // keys
 constexpr Millis kMessageLease{10'000};
+constexpr Millis kChanging{100};  // until a name is tried again that somebody was changing
 
 bool may_be_guessed(Verb verb) {
   return verb != Verb::renew && verb != Verb::get && verb != Verb::break_;
@@ -26,6 +30,15 @@ bool all_own(const Record& record) {
          std::all_of(record.state.tombstones.begin(), record.state.tombstones.end(), own);
 }
 
+// An answer with more in it than we take is such an error. So are a few others, which come again.
+bool too_much(const Error& error) { return error.code == Code::unavailable && !error.retryable; }
+
+std::map<std::string, std::vector<Ended>> grouped(const std::vector<Ended>& ended) {
+  std::map<std::string, std::vector<Ended>> by_key;
+  for (const Ended& one : ended) by_key[one.key].push_back(one);
+  return by_key;
+}
+
 }  // namespace
 
 EtcdDocuments::EtcdDocuments(Gateway& gateway, Leases& leases, Layout layout, Options options)
@@ -33,7 +46,8 @@ EtcdDocuments::EtcdDocuments(Gateway& gateway, Leases& leases, Layout layout, Op
       leases_(leases),
       layout_(std::move(layout)),
       options_(std::move(options)),
-      session_(to_string(new_grant_id())) {}
+      session_(to_string(new_grant_id())),
+      era_(gateway_, leases_, layout_, session_) {}
 
 Document EtcdDocuments::document(const std::string& key, std::shared_ptr<const Record> record,
                                  StoreTime now, bool remember) {
@@ -111,17 +125,24 @@ Result<Snapshot> EtcdDocuments::read(const Group& group, bool may_guess, Deadlin
   if (may_guess) {
     if (auto guessed = guess(group)) return std::move(*guessed);
   }
-  Txn look;
-  for (const std::string& key : group.keys) {
-    look.then.push_back(
+  auto found = look(group.keys, deadline);
+  if (!found) return found.error();
+  return snapshot(group, *found);
+}
+
+Result<EtcdDocuments::Found> EtcdDocuments::look(const std::vector<std::string>& keys,
+                                                 Deadline deadline) {
+  Txn txn;
+  for (const std::string& key : keys) {
+    txn.then.push_back(
         {.what = Op::What::range, .key = layout_.document(key), .end = layout_.document_end(key)});
   }
-  auto answer = gateway_.txn(look, deadline);
+  auto answer = gateway_.txn(txn, deadline);
   if (!answer) return answer.error();
-  if (answer->ranges.size() != group.keys.size()) {
+  if (answer->ranges.size() != keys.size()) {
     return Error{.code = Code::unavailable, .message = "etcd: an answer that is not etcd's"};
   }
-  return snapshot(group, answer->ranges);
+  return std::move(answer->ranges);
 }
 
 Result<Commit> EtcdDocuments::commit(const Step& step, Deadline deadline) {
@@ -159,10 +180,15 @@ Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline
     if (!got) return got.error();
     lease = *got;
   }
-  auto answer = gateway_.txn(plan.txn(told, lease), deadline);
+  const Era::Number era = era_.number();
+  Txn txn = plan.txn(told, lease);
+  txn.compares.push_back(era_.goes_on(era));
+  auto answer = gateway_.txn(txn, deadline);
   if (!answer) {
-    // If it was written, it must end all the same.
-    if (answer.error().in_doubt) keep(step, plan, 0);
+    if (answer.error().in_doubt) {
+      era_.doubt(era);
+      keep(step, plan, 0);  // if it was written, it must end all the same
+    }
     return answer.error();
   }
   if (answer->refused == TxnAnswer::Refused::too_large) {
@@ -193,9 +219,11 @@ void EtcdDocuments::keep(const Step& step, const Plan& plan, Revision version) {
     core::NameState kept = state;
     resolve(kept, static_cast<std::uint64_t>(version));
     const bool written = version != 0 && std::find(keys.begin(), keys.end(), key) != keys.end();
+    const Document& found = step.found.documents.at(key);
     view_.keep(
-        key, kept, static_cast<const Record&>(*step.found.documents.at(key).provenance),
-        [&, &name = key](GrantId grant) { return plan.is_own(name, grant); }, written);
+        key, found.state, kept,
+        [&, &name = key](GrantId grant) { return plan.is_own(name, grant); },
+        written ? version : static_cast<Revision>(found.version), written);
   }
   for (const std::string& key : keys) {
     remember(key, version == 0 ? nullptr : plan.written(key, version));
@@ -206,25 +234,82 @@ void EtcdDocuments::wake_here(const Step& step) {
   for (const core::Wake& wake : step.wakes) subscribers_->wake(wake.channel, {&wake.grant, 1});
 }
 
+Result<void> EtcdDocuments::clear_up(Deadline deadline) {
+  auto settled = era_.settle(deadline);
+  // A store that is full takes no key, but renewals and releases must go on.
+  if (!settled && settled.error().retryable) return settled;
+  return drop_ended(deadline);
+}
+
 Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
   while (true) {
     const auto ended = own_.take_ended(options_.now(), kMostOps);
     if (ended.empty()) return {};
-    Txn txn;
-    for (const auto& [key, grant, times] : ended) {
-      remember(key, nullptr);  // its marks will no longer be what they were
-      txn.then.push_back({.what = Op::What::erase,
-                          .key = layout_.marks(key, grant),
-                          .end = layout_.marks_end(key, grant)});
-    }
-    auto answer = gateway_.txn(txn, deadline);
-    if (!answer) {
-      for (const auto& [key, grant, times] : ended) own_.set(key, grant, times);
-      Error error = answer.error();
+    if (auto dropped = drop(ended, deadline); !dropped) {
+      Error error = dropped.error();
       error.in_doubt = false;  // nothing that was asked for
       return error;
     }
   }
+}
+
+Result<void> EtcdDocuments::drop(const std::vector<Ended>& ended, Deadline deadline) {
+  const StoreTime now = options_.now();
+  const auto by_key = grouped(ended);
+  std::vector<std::string> keys;
+  for (const auto& [key, some] : by_key) keys.push_back(key);
+  const auto found = look(keys, deadline);
+  if (!found && too_much(found.error()) && keys.size() > 1) return drop_each(ended, deadline);
+  if (!found) return ask_again(ended, now), found.error();
+
+  Txn txn;
+  std::vector<Ended> over;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto record = record_of(layout_, session_, (*found)[i]);
+    const core::NameState state = view_.localised(keys[i], *record, now, true);
+    txn.compares.push_back({.key = layout_.document(keys[i]), .revision = record->version});
+    for (const Ended& one : by_key.at(keys[i])) {
+      // A waiter may be handed the lock after its ticket, and then has that long to come.
+      const core::Holder* const holder = holder_of(state, one.grant);
+      if (holder != nullptr && holder->state == HolderState::handed && holder->expires > now) {
+        own_.ask_again(one, holder->expires);
+        continue;
+      }
+      over.push_back(one);
+      if (!record->marks_of(one.grant).any()) continue;
+      txn.then.push_back({.what = Op::What::erase,
+                          .key = layout_.marks(one.key, one.grant),
+                          .end = layout_.marks_end(one.key, one.grant)});
+    }
+  }
+  bool erased = txn.then.empty();
+  if (!erased) {
+    const auto answer = gateway_.txn(txn, deadline);
+    for (const std::string& key : keys) remember(key, nullptr);  // its marks are not what they were
+    if (!answer) return ask_again(over, now), answer.error();
+    erased = answer->succeeded;
+  }
+  // One name that others keep changing must not hold up the rest.
+  if (!erased && keys.size() > 1) return drop_each(over, deadline);
+  if (!erased) return ask_again(over, now + kChanging), Result<void>();
+  for (const Ended& one : over) own_.forget(one);
+  return {};
+}
+
+Result<void> EtcdDocuments::drop_each(const std::vector<Ended>& ended, Deadline deadline) {
+  Result<void> result;
+  for (const auto& [key, some] : grouped(ended)) {
+    if (result) {
+      result = drop(some, deadline);
+    } else {
+      ask_again(some, options_.now());
+    }
+  }
+  return result;
+}
+
+void EtcdDocuments::ask_again(const std::vector<Ended>& ended, StoreTime at) {
+  for (const Ended& one : ended) own_.ask_again(one, at);
 }
 
 // Gives every name with all its keys until that returns false. Where to go on after so many pages;
@@ -232,10 +317,16 @@ Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
 Result<std::string> EtcdDocuments::visit(std::string from, const std::string& end,
                                          std::size_t pages, const OnName& on_name,
                                          Deadline deadline) {
+  const std::string began = from;
+  std::size_t page = kPage;
   std::string key;
   std::vector<KeyValue> of_key;
   for (; pages > 0; --pages) {
-    auto answer = gateway_.range(from, end, kPage, deadline);
+    auto answer = gateway_.range(from, end, page, deadline);
+    while (!answer && too_much(answer.error()) && page > 1) {
+      page /= 2;
+      answer = gateway_.range(from, end, page, deadline);
+    }
     if (!answer) return answer.error();
     for (KeyValue& item : answer->found) {
       const auto place = layout_.place_of(item.key);
@@ -252,7 +343,9 @@ Result<std::string> EtcdDocuments::visit(std::string from, const std::string& en
     if (!of_key.empty()) on_name(key, of_key);
     return std::string();
   }
-  return key.empty() ? from : layout_.document(key);
+  if (key.empty()) return from;
+  // A name that is longer than all the pages is passed over, or nobody would get beyond it.
+  return began == layout_.document(key) ? layout_.document_end(key) : layout_.document(key);
 }
 
 Result<Page<LockInfo>> EtcdDocuments::find(const Query& query, Deadline deadline) {

@@ -9,6 +9,7 @@
 
 #include "store/common/document_loop.h"
 #include "store/common/subscribers.h"
+#include "store/etcd/era.h"
 #include "store/etcd/gateway.h"
 #include "store/etcd/leases.h"
 #include "store/etcd/local_view.h"
@@ -34,8 +35,8 @@ class EtcdDocuments final : public Documents {
   // Another process says what it has just written. A guess, as good as our own.
   void believe(const std::string& key, const std::string& text, Revision version);
 
-  // Removes the marks of our own claimants that have ended: a shared lease would keep them.
-  [[nodiscard]] Result<void> drop_ended(Deadline deadline);
+  // Before anything is asked for: what earlier requests have left.
+  [[nodiscard]] Result<void> clear_up(Deadline deadline);
 
   // Looks at some names, goes round all of them in time, and removes those of which nobody is left.
   // A name that only one holder keeps goes with its lease; this is for the others.
@@ -50,6 +51,15 @@ class EtcdDocuments final : public Documents {
   [[nodiscard]] Snapshot snapshot(const Group& group, const Found& found);
   [[nodiscard]] Document document(const std::string& key, std::shared_ptr<const Record> record,
                                   core::StoreTime now, bool remember);
+  [[nodiscard]] Result<Found> look(const std::vector<std::string>& keys, Deadline deadline);
+  // Removes the marks of our own claimants that have ended: a shared lease would keep them. Only
+  // while their documents are as they were when they were seen to have ended: whoever of them
+  // becomes a holder after all changes its document.
+  [[nodiscard]] Result<void> drop_ended(Deadline deadline);
+  using Ended = OwnGrants::Ended;
+  [[nodiscard]] Result<void> drop(const std::vector<Ended>& ended, Deadline deadline);
+  [[nodiscard]] Result<void> drop_each(const std::vector<Ended>& ended, Deadline deadline);
+  void ask_again(const std::vector<Ended>& ended, core::StoreTime at);
   [[nodiscard]] Result<Commit> write(const Step& step, const Plan& plan, Deadline deadline);
   void keep(const Step& step, const Plan& plan, Revision version);
   [[nodiscard]] std::map<std::string, std::string> messages(const Step& step,
@@ -66,6 +76,7 @@ class EtcdDocuments final : public Documents {
   const Layout layout_;
   const Options options_;
   const std::string session_;
+  Era era_;
   OwnGrants own_;
   LocalView view_{own_};
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();

@@ -39,6 +39,15 @@ bool same_essence(const NameState& a, const NameState& b, StoreTime now) {
          x.note == y.note;
 }
 
+bool lives(const NameState& state, GrantId grant, StoreTime now) {
+  return std::any_of(
+             state.holders.begin(), state.holders.end(),
+             [&](const Holder& holder) { return holder.grant == grant && holder.expires > now; }) ||
+         std::any_of(state.waiters.begin(), state.waiters.end(), [&](const Waiter& waiter) {
+           return waiter.grant == grant && waiter.stale > now;
+         });
+}
+
 const core::Claimant* claimant(const NameState& state, GrantId grant) {
   for (const Holder& holder : state.holders) {
     if (holder.grant == grant) return &holder;

@@ -12,6 +12,9 @@ void drop_ended(core::NameState& state, core::StoreTime now);
 [[nodiscard]] bool same_essence(const core::NameState& a, const core::NameState& b,
                                 core::StoreTime now);
 
+// Whether the grant holds or waits at that time.
+[[nodiscard]] bool lives(const core::NameState& state, GrantId grant, core::StoreTime now);
+
 // The holder or else the waiter of this grant, or null.
 [[nodiscard]] const core::Claimant* claimant(const core::NameState& state, GrantId grant);
 [[nodiscard]] const core::Holder* holder_of(const core::NameState& state, GrantId grant);

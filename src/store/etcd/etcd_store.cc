@@ -51,7 +51,7 @@ class EtcdStore final : public LockStore {
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     deadline = bounded(deadline);
-    if (auto dropped = documents_.drop_ended(deadline); !dropped) return dropped.error();
+    if (auto cleared = documents_.clear_up(deadline); !cleared) return cleared.error();
     std::vector<std::string> keys;
     for (const Request& request : batch) {
       for (const Ask& ask : request.asks) keys.push_back(ask.key);

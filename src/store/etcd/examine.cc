@@ -1,6 +1,9 @@
 #include "store/etcd/examine.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <set>
+#include <tuple>
 
 #include "store/common/findings.h"
 #include "store/etcd/gateway.h"
@@ -38,10 +41,22 @@ class Examiner : private Findings {
       Settings alone = settings_;
       alone.endpoints = {endpoint};
       Gateway one(alone);
-      if (one.health(std::min(deadline_, BootClock::now() + kPatience))) continue;
+      const Deadline patience = std::min(deadline_, BootClock::now() + kPatience);
+      if (one.health(patience)) {
+        if (const auto version = one.version(patience)) versions_.insert(*version);
+        continue;
+      }
       add("member-down", Severity::warning, endpoint + " does not answer",
           "one fault less is left until nothing is granted or renewed",
           "bring it back, or take it out of the cluster and of the URL");
+    }
+    const auto old = std::ranges::find_if(versions_, revokes_live_leases);
+    if (old != versions_.end() && health.members > 1) {
+      add("stale-leader-revokes", Severity::warning, "a member runs etcd " + *old,
+          "a leader that stands still until it is replaced, for a slow disk or CPU, then revokes "
+          "leases that are alive: their locks are granted again while their holders believe, and "
+          "only the fence refuses them",
+          "etcd 3.4.31, 3.5.13 or newer");
     }
     if (settings_.endpoints.size() < health.members) {
       add("unnamed-members", Severity::advice,
@@ -104,9 +119,20 @@ class Examiner : private Findings {
   const Millis ttl_;
   const Deadline deadline_;
   Gateway gateway_;
+  std::set<std::string> versions_;
 };
 
 }  // namespace
+
+bool revokes_live_leases(const std::string& version) {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  if (std::sscanf(version.c_str(), "%d.%d.%d", &major, &minor, &patch) != 3) return false;
+  const std::tuple known{major, minor, patch};
+  return known < std::tuple{3, 4, 31} ||
+         (known >= std::tuple{3, 5, 0} && known < std::tuple{3, 5, 13});
+}
 
 Result<std::vector<Finding>> examine(const Settings& settings, Millis ttl, Deadline deadline) {
   return Examiner(settings, ttl, deadline).run();

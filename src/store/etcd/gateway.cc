@@ -35,24 +35,38 @@ std::string shortened(const std::string& text) {
   return out;
 }
 
+// The revision: a token that is a JWT ends whenever users or roles change.
 bool must_log_in(const wire::Problem& problem) {
   return problem.code == kUnauthenticated || has(problem.message, "invalid auth token") ||
-         has(problem.message, "user name is empty");
+         has(problem.message, "user name is empty") ||
+         has(problem.message, "revision of auth store is old");
 }
 
 // Sent to a member that cannot serve right now: another one may, or this one in a moment.
 bool is_passing(const wire::Problem& problem, int status) {
   return problem.code == kUnavailable || problem.code == kDeadlineExceeded || problem.code == 0 ||
          status == 502 || status == 503 || status == 504 || has(problem.message, "no leader") ||
-         has(problem.message, "leader changed") || has(problem.message, "timed out");
+         has(problem.message, "leader changed") || has(problem.message, "timed out") ||
+         has(problem.message, "too many requests");
 }
 
+// What etcd looks at before it changes anything. Not the space quota: a member that finds it used
+// up while it carries out a transaction carries it out, and complains then.
 bool certainly_refused(const wire::Problem& problem) {
-  return has(problem.message, "too many requests") || must_log_in(problem);
+  switch (problem.code) {
+    case kInvalidArgument:
+    case kNotFound:
+    case kPermissionDenied:
+    case kFailedPrecondition:
+    case kUnauthenticated: return true;
+    default: return has(problem.message, "too many requests") || must_log_in(problem);
+  }
 }
 
 Error error_of(const wire::Problem& problem, int status, bool writes) {
-  Error error{.code = Code::unavailable, .message = "etcd: " + shortened(problem.message)};
+  Error error{.code = Code::unavailable,
+              .message = "etcd: " + shortened(problem.message),
+              .in_doubt = writes && !certainly_refused(problem)};
   if (problem.code == kPermissionDenied) {
     error.code = Code::unauthorized;
     error.message += ": the user needs the role to read and write below the prefix";
@@ -62,11 +76,8 @@ Error error_of(const wire::Problem& problem, int status, bool writes) {
   } else if (has(problem.message, "space exceeded")) {
     error.code = Code::bad_store;
     error.message += ": compact, defragment and disarm the alarm, or raise the quota";
-  } else if (certainly_refused(problem)) {
-    error.retryable = true;
   } else if (is_passing(problem, status)) {
     error.retryable = true;
-    error.in_doubt = writes;
   } else {
     error.code = Code::bad_store;
   }
@@ -134,7 +145,7 @@ Result<net::HttpRequest> Gateway::request_to(const std::string& endpoint, const 
   return request;
 }
 
-// What certainly did not happen is tried on the next endpoint, and so is what only reads.
+// What certainly did not happen is tried on the next endpoint, and so is what may happen twice.
 Result<std::string> Gateway::call(const std::string& path, const std::string& body, Kind kind,
                                   Deadline deadline, Said* said) {
   const bool writes = kind == Kind::writes;
@@ -183,7 +194,7 @@ Result<TxnAnswer> Gateway::txn(const Txn& txn, Deadline deadline) {
                                   [](const Op& op) { return op.what != Op::What::range; });
   Said said;
   auto answer =
-      call("/v3/kv/txn", wire::txn(txn), writes ? Kind::writes : Kind::reads, deadline, &said);
+      call("/v3/kv/txn", wire::txn(txn), writes ? Kind::writes : Kind::repeatable, deadline, &said);
   if (!answer) {
     const auto refused = [&](TxnAnswer::Refused why) {
       TxnAnswer nothing;
@@ -207,7 +218,7 @@ Result<TxnAnswer> Gateway::txn(const Txn& txn, Deadline deadline) {
 
 Result<Gateway::RangeAnswer> Gateway::range(const std::string& key, const std::string& end,
                                             std::size_t limit, Deadline deadline) {
-  auto answer = call("/v3/kv/range", wire::range(key, end, limit), Kind::reads, deadline);
+  auto answer = call("/v3/kv/range", wire::range(key, end, limit), Kind::repeatable, deadline);
   if (!answer) return answer.error();
   auto read = wire::range_answer(*answer);
   if (!read) return not_etcd(false);
@@ -216,7 +227,7 @@ Result<Gateway::RangeAnswer> Gateway::range(const std::string& key, const std::s
 
 // A lease that nobody knows of ends by itself: asking again harms nobody.
 Result<Gateway::Lease> Gateway::grant_lease(std::chrono::seconds ttl, Deadline deadline) {
-  auto answer = call("/v3/lease/grant", wire::lease_grant(ttl), Kind::reads, deadline);
+  auto answer = call("/v3/lease/grant", wire::lease_grant(ttl), Kind::repeatable, deadline);
   if (!answer) return answer.error();
   const auto lease = wire::lease_answer(*answer);
   if (!lease || lease->id == 0 || lease->ttl <= std::chrono::seconds{0}) return not_etcd(false);
@@ -225,7 +236,7 @@ Result<Gateway::Lease> Gateway::grant_lease(std::chrono::seconds ttl, Deadline d
 
 Result<Gateway::Lease> Gateway::keep_alive(LeaseId id, Deadline deadline) {
   Said said;
-  auto answer = call("/v3/lease/keepalive", wire::lease(id), Kind::reads, deadline, &said);
+  auto answer = call("/v3/lease/keepalive", wire::lease(id), Kind::repeatable, deadline, &said);
   if (!answer) {
     if (said.problem.code == kNotFound) return Lease{id, std::chrono::seconds{0}};
     return answer.error();
@@ -236,7 +247,7 @@ Result<Gateway::Lease> Gateway::keep_alive(LeaseId id, Deadline deadline) {
 }
 
 Result<void> Gateway::revoke_lease(LeaseId id, Deadline deadline) {
-  auto answer = call("/v3/lease/revoke", wire::lease(id), Kind::reads, deadline);
+  auto answer = call("/v3/lease/revoke", wire::lease(id), Kind::repeatable, deadline);
   if (!answer) return answer.error();
   return {};
 }
@@ -268,31 +279,36 @@ Result<void> Gateway::watch(const std::vector<std::string>& keys,
     return answer.error();
   }
   if (answer->ok() && ended.empty()) return {};
-  if (!answer->ok()) {
-    const wire::Problem problem = wire::problem(answer->body);
-    if (must_log_in(problem) && !settings_.user.empty()) {
-      forget_token(request->headers.back().second);
-    }
-    ended = problem.message;
+  const wire::Problem problem =
+      answer->ok() ? wire::Problem{0, ended} : wire::problem(answer->body);
+  if (must_log_in(problem) && !settings_.user.empty()) {
+    forget_token(request->headers.back().second);
   }
-  return Error{
-      .code = Code::unavailable, .message = "etcd: " + shortened(ended), .retryable = true};
+  return Error{.code = Code::unavailable,
+               .message = "etcd: " + shortened(problem.message),
+               .retryable = true};
 }
 
 Result<Gateway::Health> Gateway::health(Deadline deadline) {
-  auto members = call("/v3/cluster/member/list", "{}", Kind::reads, deadline);
+  auto members = call("/v3/cluster/member/list", "{}", Kind::repeatable, deadline);
   if (!members) return members.error();
-  auto alarms = call("/v3/maintenance/alarm", R"({"action":"GET"})", Kind::reads, deadline);
+  auto alarms = call("/v3/maintenance/alarm", R"({"action":"GET"})", Kind::repeatable, deadline);
   if (!alarms) return alarms.error();
   return Health{.members = wire::member_count(*members),
                 .full = alarms->find("NOSPACE") != std::string::npos,
                 .corrupt = alarms->find("CORRUPT") != std::string::npos};
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> Gateway::describe(Deadline deadline) {
-  auto status = call("/v3/maintenance/status", "{}", Kind::reads, deadline);
+Result<std::string> Gateway::version(Deadline deadline) {
+  auto status = call("/v3/maintenance/status", "{}", Kind::repeatable, deadline);
   if (!status) return status.error();
-  auto members = call("/v3/cluster/member/list", "{}", Kind::reads, deadline);
+  return wire::field(*status, "version");
+}
+
+Result<std::vector<std::pair<std::string, std::string>>> Gateway::describe(Deadline deadline) {
+  auto status = call("/v3/maintenance/status", "{}", Kind::repeatable, deadline);
+  if (!status) return status.error();
+  auto members = call("/v3/cluster/member/list", "{}", Kind::repeatable, deadline);
   if (!members) return members.error();
   return std::vector<std::pair<std::string, std::string>>{
       {"server", "etcd " + wire::field(*status, "version")},

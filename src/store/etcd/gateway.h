@@ -59,8 +59,8 @@ struct TxnAnswer {
   std::vector<std::vector<KeyValue>> ranges;  // of each range among the operations that ran
 };
 
-// Thread-safe. Errors tell whether a request may have taken effect; reading calls never do, and are
-// repeated on the next endpoint.
+// Thread-safe. Errors tell whether a transaction may have taken effect. Everything else may happen
+// twice without harm, reads and leases, and is repeated on the next endpoint.
 class Gateway {
  public:
   explicit Gateway(Settings settings);
@@ -96,12 +96,15 @@ class Gateway {
   };
   [[nodiscard]] Result<Health> health(Deadline deadline);
 
+  // Of the member that answers.
+  [[nodiscard]] Result<std::string> version(Deadline deadline);
+
   // Lines about the cluster for people.
   [[nodiscard]] Result<std::vector<std::pair<std::string, std::string>>> describe(
       Deadline deadline);
 
  private:
-  enum class Kind { reads, writes };
+  enum class Kind { repeatable, writes };
   struct Said;  // what etcd said instead of an answer
   [[nodiscard]] Result<std::string> call(const std::string& path, const std::string& body,
                                          Kind kind, Deadline deadline, Said* said = nullptr);

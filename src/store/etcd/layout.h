@@ -3,14 +3,16 @@
 // Where things are in etcd. Everything of a name is next to each other, so that one range reads its
 // document together with the marks that say who of it is alive:
 //
-//   <prefix>/n/<key>                      the document, as core/document.h writes it
-//   <prefix>/n/<key> 00 <grant> g         its claimant is alive: attached to the lease of its
-//   process <prefix>/n/<key> 00 <grant> a         its at-least-for time is not over: a lease of its
-//   own <prefix>/n/<key> 00 <grant> t         its tombstone still stands <prefix>/w/<channel> whom
-//   of that process to wake
+//   <prefix>/n/<key>                   the document, as core/document.h writes it
+//   <prefix>/n/<key> 00 <grant> g      its claimant is alive: on the lease of its process
+//   <prefix>/n/<key> 00 <grant> a      its at-least-for time is not over: on a lease of its own
+//   <prefix>/n/<key> 00 <grant> t      its tombstone still stands
+//   <prefix>/w/<channel>               whom of that process to wake
+//   <prefix>/e/<session>/<number>      an era of that process is over: see era.h
 //
 // A key never has a control character in it, so 00 ends it.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,7 +25,8 @@ enum class Mark : char { alive = 'g', at_least = 'a', tombstone = 't' };
 
 class Layout {
  public:
-  explicit Layout(const std::string& prefix) : names_(prefix + "/n/"), wakes_(prefix + "/w/") {}
+  explicit Layout(const std::string& prefix)
+      : names_(prefix + "/n/"), wakes_(prefix + "/w/"), eras_(prefix + "/e/") {}
 
   [[nodiscard]] std::string document(const std::string& key) const { return names_ + key; }
   [[nodiscard]] std::string document_end(const std::string& key) const {
@@ -40,6 +43,9 @@ class Layout {
     return marks(key, grant) + '\x7f';
   }
   [[nodiscard]] std::string wake(const std::string& channel) const { return wakes_ + channel; }
+  [[nodiscard]] std::string era(const std::string& session, std::uint64_t number) const {
+    return eras_ + session + '/' + std::to_string(number);
+  }
   [[nodiscard]] const std::string& names() const { return names_; }
 
   struct Place {
@@ -53,6 +59,7 @@ class Layout {
  private:
   std::string names_;
   std::string wakes_;
+  std::string eras_;
 };
 
 // The first key after all that start with this.

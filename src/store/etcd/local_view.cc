@@ -15,6 +15,23 @@ using core::Waiter;
 
 constexpr std::size_t kMostSightings = 10'000;  // names
 
+std::map<GrantId, OwnGrants::Times> own_times(const NameState& state,
+                                              const LocalView::IsOwn& is_own) {
+  std::map<GrantId, OwnGrants::Times> times;
+  for (const Holder& holder : state.holders) {
+    if (is_own(holder.grant)) times[holder.grant].holds_until = holder.expires;
+  }
+  for (const Waiter& waiter : state.waiters) {
+    if (!is_own(waiter.grant)) continue;
+    auto& own = times[waiter.grant];
+    (waiter.converting ? own.converts_until : own.waits_until) = waiter.stale;
+  }
+  for (const Tombstone& stone : state.tombstones) {
+    if (is_own(stone.grant)) times[stone.grant].entombed_until = stone.until;
+  }
+  return times;
+}
+
 }  // namespace
 
 StoreTime LocalView::first_seen(const Sightings& before, Sightings& now_seen, const Holder& holder,
@@ -125,28 +142,44 @@ NameState LocalView::to_be_written(NameState state, const Record& before, const 
   return state;
 }
 
-void LocalView::keep(const std::string& key, const NameState& state, const Record& before,
-                     const IsOwn& is_own, bool written) {
-  std::map<GrantId, OwnGrants::Times> times;
-  for (const auto& [grant, marks] : before.marks) {
-    if (written && is_own(grant)) times[grant];
+void LocalView::keep(const std::string& key, const NameState& found, const NameState& state,
+                     const IsOwn& is_own, Revision as_of, bool written) {
+  auto before = own_times(found, is_own);
+  const auto after = own_times(state, is_own);
+  for (const auto& [grant, times] : after) before[grant];
+  for (const auto& [grant, times] : before) {
+    const auto it = after.find(grant);
+    own_.change(key, grant,
+                {.before = times,
+                 .after = it == after.end() ? OwnGrants::Times{} : it->second,
+                 .as_of = as_of,
+                 .written = written});
+  }
+  remember_handed(key, state, written);
+}
+
+void LocalView::remember_handed(const std::string& key, const NameState& state, bool written) {
+  const std::lock_guard lock(mutex_);
+  Sightings& seen = sightings_[key];
+  if (written) {
+    std::erase_if(seen, [&](const auto& sighting) {
+      return std::none_of(state.holders.begin(), state.holders.end(), [&](const Holder& holder) {
+        return std::pair{holder.grant, holder.token} == sighting.first;
+      });
+    });
   }
   for (const Holder& holder : state.holders) {
-    if (is_own(holder.grant)) times[holder.grant].holds_until = holder.expires;
     if (holder.state == HolderState::handed) {
-      const std::lock_guard lock(mutex_);
-      sightings_[key].try_emplace({holder.grant, holder.token}, holder.since);
+      seen.try_emplace({holder.grant, holder.token}, holder.since);
     }
   }
-  for (const Waiter& waiter : state.waiters) {
-    if (!is_own(waiter.grant)) continue;
-    auto& own = times[waiter.grant];
-    (waiter.converting ? own.converts_until : own.waits_until) = waiter.stale;
-  }
-  for (const Tombstone& stone : state.tombstones) {
-    if (is_own(stone.grant)) times[stone.grant].entombed_until = stone.until;
-  }
-  for (const auto& [grant, own] : times) own_.set(key, grant, own);
+  if (seen.empty()) sightings_.erase(key);
+}
+
+std::size_t LocalView::sightings(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = sightings_.find(key);
+  return it == sightings_.end() ? 0 : it->second.size();
 }
 
 }  // namespace baton::store::etcd

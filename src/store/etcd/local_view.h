@@ -30,11 +30,15 @@ class LocalView {
   [[nodiscard]] static core::NameState to_be_written(core::NameState state, const Record& before,
                                                      const IsOwn& is_own);
 
-  // After a step came true: our own claimants' times, and when a waiter was handed the lock. Who is
-  // no longer there is forgotten only if the document was `written` so: else it has just ended, and
-  // its time must not be lost before its marks are removed.
-  void keep(const std::string& key, const core::NameState& state, const Record& before,
-            const IsOwn& is_own, bool written);
+  // After a step came true: what it made of our own claimants' times, and when a waiter was handed
+  // the lock. Who is no longer there is forgotten only if the document was `written` so: else it
+  // has just ended, and its time must not be lost before its marks are removed. `as_of` is the
+  // version of the document, as written or as found.
+  void keep(const std::string& key, const core::NameState& found, const core::NameState& state,
+            const IsOwn& is_own, Revision as_of, bool written);
+
+  // How many holders of a name are remembered for when they were first seen.
+  [[nodiscard]] std::size_t sightings(const std::string& key) const;
 
  private:
   // A grant that lets its hand-off pass may be handed the lock again, under another token.
@@ -48,8 +52,10 @@ class LocalView {
   void localise(const std::string& key, const Marks& marks, core::Tombstone& tombstone,
                 core::StoreTime now) const;
 
+  void remember_handed(const std::string& key, const core::NameState& state, bool written);
+
   OwnGrants& own_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::string, Sightings> sightings_;
 };
 

@@ -1,11 +1,23 @@
 #include "store/etcd/own_grants.h"
 
 #include <algorithm>
+#include <array>
 
 namespace baton::store::etcd {
+namespace {
 
-core::StoreTime OwnGrants::Times::end() const {
-  const core::StoreTime none{0};
+using core::StoreTime;
+using Times = OwnGrants::Times;
+
+constexpr std::array<std::optional<StoreTime> Times::*, 4> kAll{
+    &Times::holds_until, &Times::waits_until, &Times::converts_until, &Times::entombed_until};
+
+}  // namespace
+
+bool Times::any() const { return holds_until || waits_until || converts_until || entombed_until; }
+
+StoreTime Times::end() const {
+  const StoreTime none{0};
   return std::max({holds_until.value_or(none), waits_until.value_or(none),
                    converts_until.value_or(none), entombed_until.value_or(none)});
 }
@@ -13,23 +25,35 @@ core::StoreTime OwnGrants::Times::end() const {
 std::optional<OwnGrants::Times> OwnGrants::find(const std::string& key, GrantId grant) const {
   const std::lock_guard lock(mutex_);
   const auto it = grants_.find({key, grant});
-  return it == grants_.end() ? std::nullopt : std::optional(it->second);
+  return it == grants_.end() ? std::nullopt : std::optional(it->second.times);
 }
 
-void OwnGrants::set(const std::string& key, GrantId grant, const Times& times) {
+void OwnGrants::change(const std::string& key, GrantId grant, const Change& change) {
   const std::lock_guard lock(mutex_);
-  const bool ends =
-      times.holds_until || times.waits_until || times.converts_until || times.entombed_until;
-  if (!ends) {
-    grants_.erase({key, grant});
-    return;
+  const auto [it, is_new] = grants_.try_emplace({key, grant});
+  Known& known = it->second;
+  const StoreTime old_end = known.times.end();
+  const bool outdated = known.as_of > change.as_of;
+  for (const auto time : kAll) {
+    auto& mine = known.times.*time;
+    const auto& after = change.after.*time;
+    if (outdated) {
+      if (!change.written && mine && after) mine = std::max(*mine, *after);  // a renewal
+    } else if (after) {
+      if (!mine || after != change.before.*time) mine = after;
+    } else if (change.written) {
+      mine.reset();
+    }
   }
-  const auto [it, is_new] = grants_.try_emplace({key, grant}, times);
-  if (is_new || times.end() < it->second.end()) due_.emplace(times.end(), key, grant);
-  it->second = times;
+  known.as_of = std::max(known.as_of, change.as_of);
+  if (!known.times.any()) {
+    grants_.erase(it);
+  } else if (is_new || known.times.end() < old_end) {
+    due_.emplace(known.times.end(), key, grant);
+  }
 }
 
-std::vector<OwnGrants::Ended> OwnGrants::take_ended(core::StoreTime now, std::size_t most) {
+std::vector<OwnGrants::Ended> OwnGrants::take_ended(StoreTime now, std::size_t most) {
   const std::lock_guard lock(mutex_);
   std::vector<Ended> ended;
   std::vector<Due> later;
@@ -43,16 +67,31 @@ std::vector<OwnGrants::Ended> OwnGrants::take_ended(core::StoreTime now, std::si
       later.push_back(std::move(due));
       continue;
     }
-    if (it->second.end() > now) {
-      at = it->second.end();
+    if (it->second.times.end() > now) {
+      at = it->second.times.end();
       due_.push(std::move(due));
       continue;
     }
-    ended.push_back({key, grant, it->second});
-    grants_.erase(it);
+    ended.push_back({key, grant, it->second.times});
   }
   for (Due& due : later) due_.push(std::move(due));
   return ended;
+}
+
+void OwnGrants::forget(const Ended& ended) {
+  const std::lock_guard lock(mutex_);
+  const auto it = grants_.find({ended.key, ended.grant});
+  if (it == grants_.end()) return;
+  if (it->second.times == ended.times) {
+    grants_.erase(it);
+  } else {
+    due_.emplace(it->second.times.end(), ended.key, ended.grant);
+  }
+}
+
+void OwnGrants::ask_again(const Ended& ended, StoreTime at) {
+  const std::lock_guard lock(mutex_);
+  due_.emplace(at, ended.key, ended.grant);
 }
 
 bool OwnGrants::empty() const {

@@ -59,9 +59,15 @@ Plan::Name Plan::name_of(const std::string& key, NameState after) const {
   name.removed = core::forgettable(after, step_.found.now);
   name.after = LocalView::to_be_written(after, *name.before,
                                         [&](GrantId grant) { return is_own(key, grant); });
+  // One that had ended and begins again may have a mark that is just being removed.
+  const auto has_mark = [&](GrantId grant) {
+    return name.before->marks_of(grant).alive != 0 &&
+           (!asking_.contains(grant) ||
+            lives(step_.found.documents.at(key).state, grant, step_.found.now));
+  };
   for (const Holder& holder : after.holders) {
     const Marks& marks = name.before->marks_of(holder.grant);
-    if (holder.state != HolderState::parked && marks.alive == 0) {
+    if (holder.state != HolderState::parked && !has_mark(holder.grant)) {
       name.new_claimants.insert(holder.grant);
     }
     const bool new_hold = holder.state == HolderState::parked ? marks.at_least == 0
@@ -72,7 +78,7 @@ Plan::Name Plan::name_of(const std::string& key, NameState after) const {
     }
   }
   for (const Waiter& waiter : after.waiters) {
-    if (name.before->marks_of(waiter.grant).alive == 0) name.new_claimants.insert(waiter.grant);
+    if (!has_mark(waiter.grant)) name.new_claimants.insert(waiter.grant);
   }
   for (const Tombstone& stone : after.tombstones) {
     const bool had =
@@ -198,7 +204,8 @@ void Plan::add_writes(const Name& name, std::vector<Op>& ops) const {
   }
 }
 
-// Marks of nobody mean nothing; they are only swept.
+// Marks of nobody mean nothing: if there is no room they stay until the next write, or their lease
+// ends.
 void Plan::add_erasures(const Name& name, std::vector<Op>& ops) const {
   if (name.removed) return;
   const auto erase = [&](GrantId grant, Mark mark) {

@@ -114,7 +114,6 @@ Result<Settings> parse_settings(std::string_view url) {
     if (auto taken = take_user(hosts.substr(0, at), settings); !taken) return taken.error();
     hosts.remove_prefix(at + 1);
   }
-  if (auto taken = take_all(options, with_tls, settings); !taken) return taken.error();
   settings.location = with_tls ? "etcds://" : "etcd://";
   if (!settings.user.empty()) settings.location += settings.user + "@";
   settings.location += std::string(hosts) + "/" + settings.prefix;
@@ -125,6 +124,10 @@ Result<Settings> parse_settings(std::string_view url) {
     settings.endpoints.push_back((with_tls ? "https://" : "http://") + *endpoint);
     if (comma == std::string_view::npos) break;
     hosts.remove_prefix(comma + 1);
+  }
+  // Last, and not a word of them where an '@' shows that they may be the rest of a password.
+  if (auto taken = take_all(options, with_tls, settings); !taken) {
+    return options.find('@') == std::string_view::npos ? taken.error() : bad_url(kShape);
   }
   return settings;
 }
