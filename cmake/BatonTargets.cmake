@@ -96,6 +96,19 @@ function(baton_target_defaults target)
   endif()
 endfunction()
 
+# Headers are then read once a component, and not once a file; the other presets see that each file
+# also stands alone.
+function(baton_compile_together target)
+  if(NOT BATON_TOGETHER)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ takes the sources for headers, which should have no local types in their classes.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
+endfunction()
+
 function(baton_component NAME)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;OPTIONAL_DEPENDS;PRIVATE_LIBS")
   _baton_reject_unknown_arguments(baton_component ${NAME})
@@ -103,6 +116,7 @@ function(baton_component NAME)
   add_library(${target} ${arg_SOURCES})
   add_library(baton::${NAME} ALIAS ${target})
   baton_target_defaults(${target})
+  baton_compile_together(${target})
   baton_precompile(${target} library)
   set_target_properties(${target} PROPERTIES
     EXPORT_NAME ${NAME}

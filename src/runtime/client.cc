@@ -6,6 +6,7 @@
 #include <array>
 
 #include "core/apply.h"
+#include "core/bad_request.h"
 #include "core/lock_table.h"
 #include "core/trust.h"
 #include "runtime/deadline.h"
@@ -19,10 +20,6 @@ using runtime::error_of;
 using runtime::Grant;
 using runtime::HeldLease;
 using runtime::Won;
-
-Error bad_request(std::string message) {
-  return {.code = Code::bad_request, .message = std::move(message)};
-}
 
 std::string default_owner() {
   std::array<char, 256> host{};

@@ -15,12 +15,10 @@
 #include "runtime/client.h"
 #include "runtime/deadline.h"
 #include "runtime/held_lease.h"
+#include "runtime/pace.h"
 
 namespace baton::runtime {
 namespace {
-
-constexpr Millis kAskEvery{1000};
-constexpr Millis kAskFloor{20};
 
 // At the latest in time to refresh the place in the queue.
 Millis pause_after(const Reply& reply, Millis ticket) {

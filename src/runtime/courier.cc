@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "runtime/ending.h"
+#include "runtime/pace.h"
 
 namespace baton::runtime {
 namespace {
 
-constexpr Millis kLastWords{2000};
 constexpr Millis kMoment{1};
 constexpr std::size_t kWorthSharing = 8;
 

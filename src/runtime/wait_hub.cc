@@ -4,13 +4,10 @@
 #include <utility>
 
 #include "baton/name.h"
+#include "runtime/pace.h"
 
 namespace baton::runtime {
 namespace {
-
-constexpr Millis kAskEvery{1000};
-constexpr Millis kAskFloor{20};
-constexpr Millis kLastWords{2000};
 
 std::string path_of(const std::string& key) {
   const auto name = parse_key(key);

@@ -1,11 +1,11 @@
 #include "store/common/document_loop.h"
 
 #include <algorithm>
-#include <random>
 #include <set>
 #include <thread>
 
 #include "core/backoff.h"
+#include "store/common/some_bits.h"
 
 namespace baton::store {
 namespace {
@@ -19,11 +19,6 @@ Reply reply_of(Outcome outcome, std::string message) {
   reply.outcome = outcome;
   reply.message = std::move(message);
   return reply;
-}
-
-std::uint64_t some_bits() {
-  thread_local std::mt19937_64 random(std::random_device{}());
-  return random();
 }
 
 Group group_of(std::span<const Request> batch, const std::vector<std::size_t>& chosen) {

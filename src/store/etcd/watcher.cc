@@ -1,20 +1,12 @@
 #include "store/etcd/watcher.h"
 
-#include <random>
 #include <vector>
 
 #include "core/backoff.h"
+#include "store/common/some_bits.h"
 #include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
-namespace {
-
-std::uint64_t some_bits() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  return random();
-}
-
-}  // namespace
 
 Watcher::Watcher(Gateway& gateway, Layout layout, std::shared_ptr<Subscribers> subscribers,
                  OnDocument on_document)

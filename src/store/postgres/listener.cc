@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <random>
 #include <stdexcept>
 
 #include <poll.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/backoff.h"
+#include "store/common/some_bits.h"
 
 namespace baton::store::postgres {
 namespace {
@@ -17,11 +17,6 @@ namespace {
 constexpr Millis kSweepEvery = std::chrono::minutes(3);
 constexpr Millis kSweepOn{200};
 constexpr std::int32_t kSweepRows = 1000;
-
-std::uint64_t some_bits() {
-  thread_local std::mt19937_64 random{std::random_device{}()};
-  return random();
-}
 
 }  // namespace
 

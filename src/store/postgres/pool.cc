@@ -2,16 +2,9 @@
 
 #include <thread>
 
+#include "store/common/some_bits.h"
+
 namespace baton::store::postgres {
-namespace {
-
-std::uint64_t some_bits() {
-  return static_cast<std::uint64_t>(BootClock::now().time_since_epoch().count()) *
-             0x9E3779B97F4A7C15ULL >>
-         20;
-}
-
-}  // namespace
 
 Pool::~Pool() = default;
 

@@ -55,7 +55,7 @@ void pack_claimant(Packer& out, const Request& request) {
 
 // How long a value is kept past the end of all that it says, for the server's clock for keys may be
 // a moment behind, and tests let time stand still. The same as in apply.lua.
-constexpr Millis kKept{10};
+constexpr Millis kKeptOn{10};
 constexpr Millis kKeptInTests{600'000};
 
 // The value of a plain holder alone on its name has three parts, after when it began and ends.
@@ -157,7 +157,7 @@ void Parcel::write_arguments(Commands& commands, const Call& call) const {
       commands.word({clustered_ ? std::string_view() : layout_.floor()});
       break;
     case Script::acquire_free: {
-      const Millis kept = call.now.empty() ? kKept : kKeptInTests;
+      const Millis kept = call.now.empty() ? kKeptOn : kKeptInTests;
       commands.word({std::to_string(route_.version)});
       commands.word({std::to_string(core::StoreTime(route_.hold).count())});
       commands.word({std::to_string((route_.hold + kept).count())});
