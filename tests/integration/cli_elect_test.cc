@@ -263,7 +263,8 @@ TEST_F(CliElect, with_json_every_event_is_one_object_on_stderr) {
 
 class Fleet : public ElectTest {
  protected:
-  static constexpr const char* kTtl = "1s";
+  // Long enough for a command that was killed with its baton, in the middle of a slow fsync, to go.
+  static constexpr const char* kTtl = "3s";
 
   void SetUp() override {
     for (int i = 0; i < 5; ++i) {
