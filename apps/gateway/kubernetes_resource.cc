@@ -10,7 +10,6 @@ namespace baton::gateway {
 namespace {
 
 using store::kubernetes::ApiCall;
-using store::kubernetes::limit_of;
 
 constexpr Millis kLimit{5000};
 constexpr int kPage = 500;
@@ -121,7 +120,7 @@ Result<std::optional<Record<Object>>> KubernetesResource<Object>::create(const O
   const Deadline deadline = soon();
   const ApiCall call{.verb = "create",
                      .method = "POST",
-                     .path = path_ + "?" + limit_of(deadline),
+                     .path = path_,
                      .body = print_object(object, guard),
                      .writes = true,
                      .resource = resource_};
@@ -145,7 +144,7 @@ Result<std::optional<Record<Object>>> KubernetesResource<Object>::change(const s
     if (!wanted) return std::optional<Record<Object>>();
     const ApiCall call{.verb = "patch",
                        .method = "PATCH",
-                       .path = path_ + "/" + name + "/status?" + limit_of(deadline),
+                       .path = path_ + "/" + name + "/status",
                        .body = print_change(*wanted, (*record)->version),
                        .writes = true,
                        .resource = what};
@@ -165,7 +164,7 @@ Result<void> KubernetesResource<Object>::put_away(const std::string& name) {
   const Deadline deadline = soon();
   const ApiCall call{.verb = "patch",
                      .method = "PATCH",
-                     .path = path_ + "/" + name + "?" + limit_of(deadline),
+                     .path = path_ + "/" + name,
                      .body = print_put_away(),
                      .writes = true,
                      .resource = resource_};
@@ -180,7 +179,7 @@ Result<bool> KubernetesResource<Object>::remove(const Record<Object>& record) {
   const Deadline deadline = soon();
   const ApiCall call{.verb = "delete",
                      .method = "DELETE",
-                     .path = path_ + "/" + record.object.name + "?" + limit_of(deadline),
+                     .path = path_ + "/" + record.object.name,
                      .body = print_removal(record.uid),
                      .writes = true,
                      .resource = resource_};

@@ -48,6 +48,10 @@ class ScriptedServer {
     return cluster;
   }
   [[nodiscard]] std::size_t answered() const { return answered_; }
+  [[nodiscard]] std::string request(std::size_t number) {
+    const std::lock_guard lock(mutex_);
+    return requests_.at(number);
+  }
 
  private:
   void serve(const std::stop_token& stop) {
@@ -63,6 +67,10 @@ class ScriptedServer {
       std::size_t body = length == std::string::npos ? 0 : std::stoul(text.substr(length + 16));
       for (; body > 0 && ::recv(socket, &byte, 1, 0) == 1; --body) {
       }
+      {
+        const std::lock_guard lock(mutex_);
+        requests_.push_back(text);
+      }
       const std::string& answer = answers_[std::min(answered_.load(), answers_.size() - 1)];
       ++answered_;
       (void)::send(socket, answer.data(), answer.size(), MSG_NOSIGNAL);
@@ -75,6 +83,8 @@ class ScriptedServer {
   int listener_ = -1;
   int port_ = 0;
   std::atomic<std::size_t> answered_ = 0;
+  std::mutex mutex_;
+  std::vector<std::string> requests_;
   std::jthread thread_;
 };
 
@@ -134,6 +144,34 @@ TEST(KubernetesPressure, a_pause_longer_than_the_deadline_is_an_error_at_once) {
   ASSERT_FALSE(lease);
   EXPECT_TRUE(lease.error().retryable);
   EXPECT_LT(BootClock::now() - began, 4s);
+}
+
+TEST(KubernetesPressure, a_write_that_had_to_pause_has_only_the_time_that_is_left) {
+  ScriptedServer server(
+      {answer("429 Too Many Requests", "Retry-After: 1\r\n"), answer("201 Created", "", kLease)});
+  LeaseApi api(server.cluster(), boot_clock());
+  ASSERT_TRUE(api.create("{}", BootClock::now() + 60s));
+  const auto limit = [&](std::size_t i) {
+    const std::string asked = server.request(i);
+    return std::stoi(asked.substr(asked.find("timeout=") + 8));
+  };
+  EXPECT_LE(limit(0), 60'000);
+  EXPECT_LE(limit(1), limit(0) - 1'000);
+}
+
+TEST(KubernetesPressure, a_list_that_is_too_old_goes_on_where_the_server_says) {
+  const std::string gone = R"({"kind":"Status","code":410,"metadata":{"continue":"from-here"}})";
+  ScriptedServer server({answer("410 Gone", "", gone), answer("200 OK", "", R"({"items":[]})"),
+                         answer("410 Gone", "", R"({"kind":"Status","code":410})")});
+  LeaseApi api(server.cluster(), boot_clock());
+  const auto page = api.list("old", soon());
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->next, "from-here");
+  ASSERT_TRUE(api.list(page->next, soon()));
+  EXPECT_NE(server.request(1).find("continue=from-here"), std::string::npos);
+  const auto lost = api.list("old", soon());
+  ASSERT_FALSE(lost);
+  EXPECT_TRUE(lost.error().retryable);
 }
 
 TEST(KubernetesPressure, an_answer_that_makes_no_sense_is_no_grant) {

@@ -44,12 +44,13 @@ Millis retry_after(const HttpResponse& response) {
 
 bool overloaded(int status) { return status == 429 || status >= 500; }
 
-}  // namespace
-
+// For the query of a write: how long the server may take for it.
 std::string limit_of(Deadline deadline) {
   const auto left = std::chrono::floor<Millis>(deadline - BootClock::now());
   return "timeout=" + std::to_string(std::max<std::int64_t>(1, left.count())) + "ms";
 }
+
+}  // namespace
 
 ApiServer::ApiServer(const Cluster& cluster, Heard heard)
     : address_(cluster.address),
@@ -125,6 +126,7 @@ Result<HttpResponse> ApiServer::send(const ApiCall& call, Deadline deadline) {
     if (auto passed = pass_gate(deadline); !passed) return passed.error();
     auto made = request(call);
     if (!made) return made.error();
+    if (call.writes) made->url += "?" + limit_of(deadline);
     auto response = http_.send(*made, deadline);
     if (!response) {
       response.error().in_doubt = response.error().in_doubt && call.writes;

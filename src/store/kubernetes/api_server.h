@@ -17,13 +17,9 @@ struct ApiCall {
   const char* method;
   std::string path;
   std::string body = {};
-  bool writes = false;
+  bool writes = false;  // the server gives up by the deadline: none takes effect after it
   std::string_view resource = "leases.coordination.k8s.io";
 };
-
-// How long the server may take for it, for the query of a write: so no write takes effect after
-// its deadline.
-[[nodiscard]] BATON_EXPORT std::string limit_of(Deadline deadline);
 
 // The API server of a cluster, as one user in one namespace. Thread-safe; every call returns by its
 // deadline, and Error::in_doubt says whether a write may have taken effect all the same. Waits when

@@ -60,11 +60,8 @@ Result<Written> LeaseApi::written(const Result<HttpResponse>& response) {
 }
 
 Result<Written> LeaseApi::create(const std::string& body, Deadline deadline) {
-  const ApiCall call{.verb = "create",
-                     .method = "POST",
-                     .path = leases_ + "?" + limit_of(deadline),
-                     .body = body,
-                     .writes = true};
+  const ApiCall call{
+      .verb = "create", .method = "POST", .path = leases_, .body = body, .writes = true};
   auto response = server_.send(call, deadline);
   if (!response) return response.error();
   if (!response->ok() && response->status != 409) return server_.refusal(call, *response);
@@ -75,7 +72,7 @@ Result<Written> LeaseApi::update(const std::string& name, const std::string& bod
                                  Deadline deadline) {
   const ApiCall call{.verb = "update",
                      .method = "PUT",
-                     .path = leases_ + "/" + name + "?" + limit_of(deadline),
+                     .path = leases_ + "/" + name,
                      .body = body,
                      .writes = true};
   auto response = server_.send(call, deadline);
@@ -92,7 +89,7 @@ Result<Written> LeaseApi::remove(const LeaseObject& lease, Deadline deadline) {
       {"preconditions", {{"uid", lease.uid}, {"resourceVersion", std::to_string(lease.version)}}}};
   const ApiCall call{.verb = "delete",
                      .method = "DELETE",
-                     .path = leases_ + "/" + lease.name + "?" + limit_of(deadline),
+                     .path = leases_ + "/" + lease.name,
                      .body = options.dump(),
                      .writes = true};
   auto response = server_.send(call, deadline);
@@ -109,9 +106,17 @@ Result<LeaseList> LeaseApi::list(const std::string& from, Deadline deadline) {
   if (!from.empty()) call.path += "&continue=" + from;
   auto response = server_.send(call, deadline);
   if (!response) return response.error();
-  if (response->status == 410) return LeaseList{.leases = {}, .next = "again"};
-  if (!response->ok()) return server_.refusal(call, *response);
   const json answer = json::parse(response->body, nullptr, false);
+  std::string next = text_at(answer, "/metadata/continue");
+  if (response->status == 410) {
+    // The pages so far are of a version that the server has forgotten; it says how to go on with
+    // what there is now.
+    if (!next.empty()) return LeaseList{.leases = {}, .next = std::move(next)};
+    return Error{.code = Code::unavailable,
+                 .message = server_.address() + " has forgotten where the list was",
+                 .retryable = true};
+  }
+  if (!response->ok()) return server_.refusal(call, *response);
   if (!answer.is_object() || !answer.contains("items") || !answer["items"].is_array()) {
     return Error{.code = Code::bad_store, .message = server_.address() + " sent no list of Leases"};
   }
@@ -121,7 +126,7 @@ Result<LeaseList> LeaseApi::list(const std::string& from, Deadline deadline) {
     if (!lease) return lease.error();
     list.leases.push_back(std::move(*lease));
   }
-  list.next = text_at(answer, "/metadata/continue");
+  list.next = std::move(next);
   return list;
 }
 
