@@ -41,7 +41,11 @@ class Convert : public Client {
   }
 
   void give_the_store(const std::string& yaml) {
-    ASSERT_TRUE(policy::apply_policy(*store, parse_policy(yaml).value(), {.clock = &clock}));
+    auto applied = std::async(std::launch::async, [&] {
+      return policy::apply_policy(*store, parse_policy(yaml).value(), {.clock = &clock});
+    });
+    ASSERT_TRUE(arrives(applied));  // it may wait for acquires that are under way
+    ASSERT_TRUE(applied.get());
   }
 };
 
