@@ -112,7 +112,9 @@ Courier::Batch Courier::Batch::split_off(std::size_t count) {
 void Courier::hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent) {
   for (std::size_t i = 0; i < batch.requests.size(); ++i) {
     auto reply = replies ? Result<Reply>(std::move((*replies)[i])) : replies.error();
-    batch.thens[i](batch.requests[i], reply, sent);
+    // Goes here, where nothing is locked: what it holds may send something when it goes.
+    const Then then = std::move(batch.thens[i]);
+    then(batch.requests[i], reply, sent);
   }
 }
 

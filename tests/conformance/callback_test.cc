@@ -6,6 +6,8 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <memory>
+#include <optional>
 #include <thread>
 
 #include "replicas.h"
@@ -141,6 +143,26 @@ TEST_F(Callback, a_lease_that_is_dropped_in_a_callback_is_released_without_holdi
   EXPECT_TRUE(poll_until([&] { return returned.load(); })) << "it waited for its release";
   a.line->set(Line::good);
   EXPECT_TRUE(poll_until([&] { return returned.load(); }));
+  expect_free_before(500s, b.locks);
+}
+
+TEST_F(Callback, what_a_callback_holds_may_have_a_lease_that_goes_with_it) {
+  auto a = replica("a");
+  auto b = replica("b");
+  struct Session {
+    std::optional<Lease> lease;
+  };
+  auto session = std::make_shared<Session>();
+  const std::weak_ptr<Session> gone = session;
+  std::promise<void> left;
+  auto go = left.get_future().share();
+  a.locks.acquire_async({kName}, {.ttl = 600s},
+                        [go, session = std::move(session)](Result<Lease> lease) {
+                          go.wait();  // nobody else has the session by now
+                          if (lease) session->lease = std::move(*lease);
+                        });
+  left.set_value();
+  EXPECT_TRUE(poll_until([&] { return gone.expired(); })) << "its end waits for itself";
   expect_free_before(500s, b.locks);
 }
 
