@@ -192,11 +192,7 @@ void HeldLease::claim(const std::vector<Ask>& asks) {
 }
 
 Error HeldLease::give_up(const Conversion& conversion, Error error) {
-  if (conversion.in_queue) {
-    Request cancel = request(Verb::cancel);
-    cancel.converting = true;
-    client_.hub().undo(std::move(cancel), client_.clock().now(), over());
-  }
+  if (conversion.in_queue) leave_queue(!conversion.in_doubt && valid());
   if (conversion.in_doubt) {
     error.in_doubt = true;
     settle(conversion.late_until);
@@ -208,6 +204,18 @@ Error HeldLease::give_up(const Conversion& conversion, Error error) {
   }
   give_turn({});
   return error;
+}
+
+// At once, if the turn is given back now: a cancel that came later would cost the next convert its
+// place.
+void HeldLease::leave_queue(bool at_once) {
+  Request cancel = request(Verb::cancel);
+  cancel.converting = true;
+  if (at_once) {
+    const auto reply = client_.submit(cancel, client_.can().apply_limit);
+    if (reply && reply->outcome != Outcome::busy) return;
+  }
+  client_.hub().undo(std::move(cancel), client_.clock().now(), over());
 }
 
 // Makes the store agree with what the lease claims: less than it may have, so nobody is in the way.

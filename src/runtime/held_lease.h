@@ -109,6 +109,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   void take_over(const std::vector<Ask>& asks, const Reply& reply, Instant sent);
   void claim(const std::vector<Ask>& asks);  // under the mutex
   Error give_up(const Conversion& conversion, Error error);
+  void leave_queue(bool at_once);
   void settle(Instant from);
   void settled(const Reply& reply, Instant sent);
 
