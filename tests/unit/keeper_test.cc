@@ -140,7 +140,7 @@ TEST_F(KeeperTest, a_lease_whose_grant_came_late_is_still_lost_in_time) {
   ASSERT_TRUE(slow.valid());
   time->advance(350ms);
   // The store may give it away 250 ms from now, and no time passes here.
-  EXPECT_TRUE(poll_until([&] { return slow.lost().stop_requested(); }, 5s));
+  EXPECT_TRUE(poll_until([&] { return slow.lost().stop_requested(); }));
   EXPECT_TRUE(quick.valid());
   EXPECT_FALSE(quick.lost().stop_requested());
 }
@@ -212,7 +212,7 @@ TEST_F(KeeperTest, who_is_told_of_a_loss_holds_up_no_renewal) {
   ASSERT_TRUE(locks.break_lock(named("broken"), {.reason = "test"}));
   time->advance(1s);
   told.wait();
-  EXPECT_TRUE(poll_until([&] { return kept.remaining() == 2700ms; }, 5s)) << "not renewed";
+  EXPECT_TRUE(poll_until([&] { return kept.remaining() == 2700ms; })) << "not renewed";
   EXPECT_EQ(store->renewals().size(), 1U);
   done.count_down();
 }

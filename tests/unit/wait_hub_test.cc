@@ -90,7 +90,7 @@ class WaitHubTest : public ::testing::Test {
     return future.get();
   }
   bool cancelled_for_good() {
-    return poll_until([&] { return !store.asked(Verb::cancel).empty(); }, 5s) &&
+    return poll_until([&] { return !store.asked(Verb::cancel).empty(); }) &&
            store.asked(Verb::cancel).front().tombstone > 0ms;
   }
 
@@ -166,7 +166,7 @@ TEST_F(WaitHubTest, a_release_whose_heir_has_gone_is_for_the_queue) {
   Request release = same_asks(Verb::release, acquire(1, "DEFAULT:report"));
   release.to = "heir";
   hub.undo(release, clock.now(), clock.now() + 60s);
-  EXPECT_TRUE(poll_until([&] { return store.asked(Verb::release).size() == 2; }, 5s));
+  EXPECT_TRUE(poll_until([&] { return store.asked(Verb::release).size() == 2; }));
   EXPECT_EQ(store.asked(Verb::release).back().to, "");
 }
 
