@@ -72,10 +72,11 @@ TEST_F(RedisOpen, a_wrong_password_is_unauthorized_and_never_shown) {
 }
 
 TEST_F(RedisOpen, a_user_with_the_rights_that_the_manual_names_can_do_everything) {
-  ask({"ACL",      "SETUSER",    "baton",        "on",    ">p%w",     "~{baton:*",
-       "&baton:*", "+hello",     "+select",      "+time", "+evalsha", "+script|load",
-       "+get",     "+mget",      "+set",         "+del",  "+exists",  "+scan",
-       "+publish", "+subscribe", "+unsubscribe", "+ping", "+wait"});
+  ask({"ACL",       "SETUSER",      "baton",        "on",      ">p%w",
+       "~{baton:*", "&baton:*",     "+hello",       "+select", "+time",
+       "+evalsha",  "+script|load", "+get",         "+mget",   "+set",
+       "+msetnx",   "+pexpireat",   "+del",         "+exists", "+scan",
+       "+publish",  "+subscribe",   "+unsubscribe", "+ping",   "+wait"});
   auto locks = open(at_server("baton:p%25w")).value();
   auto other = open(at_server("baton:p%25w")).value();
   auto lease = locks.acquire({.subject = "job"}, {.ttl = 5s});
@@ -88,6 +89,14 @@ TEST_F(RedisOpen, a_user_with_the_rights_that_the_manual_names_can_do_everything
   releasing.join();
   EXPECT_TRUE(next) << next.error().message;
   EXPECT_EQ(locks.find({}).value().items.size(), 1U);
+  // Several at once go another way through the scripts.
+  const auto store = open_redis_store(at_server("baton:p%25w"), soon()).value();
+  const auto replies = store->apply(
+      std::vector{request(Verb::acquire, 2, "DEFAULT:a"), request(Verb::acquire, 3, "DEFAULT:b")},
+      soon());
+  ASSERT_TRUE(replies) << replies.error().message;
+  EXPECT_EQ(replies->at(0).outcome, Outcome::granted);
+  EXPECT_EQ(replies->at(1).tokens, std::vector<Token>{replies->at(0).tokens[0] + 1});
 }
 
 TEST_F(RedisOpen, missing_rights_are_unauthorized) {

@@ -48,6 +48,26 @@ TEST_F(RedisStore, a_name_that_its_holder_forgot_is_gone_by_itself_when_its_time
   EXPECT_GT(left(), 30'000);
 }
 
+TEST_F(RedisStore, names_that_were_taken_together_are_gone_by_themselves_too) {
+  take(*store, 1);
+  // All free, and all but one.
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"a", "b", "c"}, {"d", "job", "e"}}) {
+    std::vector<Request> batch;
+    for (const auto& name : names) {
+      batch.push_back(request(Verb::acquire, batch.size() + 2, "DEFAULT:" + name));
+      batch.back().owner = batch.front().owner;
+      batch.back().channel = batch.front().channel;
+    }
+    ASSERT_TRUE(store->apply(batch, soon()));
+  }
+  for (const std::string name : {"a", "b", "c", "d", "e"}) {
+    const auto left = std::stoll(ask({"PTTL", "{baton:DEFAULT}:" + name}));
+    EXPECT_GT(left, 5'000) << name;
+    EXPECT_LE(left, 10'000 + 10) << name;
+  }
+}
+
 TEST_F(RedisStore, a_grant_whose_time_is_over_cannot_be_released) {
   Request brief = request(Verb::acquire, 1, kJob);
   brief.ttl = 20ms;

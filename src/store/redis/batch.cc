@@ -319,17 +319,24 @@ void BatchRun::settle_apply(Connection& connection, Waybill& bill, const Value& 
   answered_ = true;
 }
 
-// What the short script left, or all if it came too late, goes to the long one.
+// What the short script left, or all if it came too late, goes to the long one. A number says that
+// it left nothing, a list begins with that number (of acquires only) and names what it left.
 void BatchRun::settle_plain(std::size_t bill, const Value& value) {
   bills_[bill].delivered = true;
   const Route route = bills_[bill].parcel.route();
   const bool acquires = route.script == Script::acquire_free;
   const auto places = bills_[bill].parcel.places();  // filing moves the bills
-  const bool late = value.kind != Value::Kind::list;
-  if (acquires && !late && value.list.empty()) throw std::runtime_error("a reply without a token");
+  const bool late = value.kind == Value::Kind::nothing;
+  if (!late && value.kind != Value::Kind::number && value.kind != Value::Kind::list) {
+    throw std::runtime_error("a reply that is neither a number nor a list");
+  }
   auto left = value.list.begin();
-  Token token = acquires && !late ? static_cast<Token>((left++)->number) : 0;
-  const bool gave_none = late || (acquires && token == 0);
+  std::int64_t first = value.number;
+  if (acquires && value.kind == Value::Kind::list) {
+    if (left == value.list.end()) throw std::runtime_error("a reply without a token");
+    first = (left++)->number;
+  }
+  const bool gave_none = late || (acquires && first == 0);
   for (std::size_t i = 0; i < places.size(); ++i) {
     const bool is_left = left != value.list.end() && left->number == static_cast<int>(i + 1);
     if (is_left) ++left;
@@ -341,7 +348,7 @@ void BatchRun::settle_plain(std::size_t bill, const Value& value) {
     answered_ = true;
     Reply& reply = replies_[places[i]];
     reply.outcome = acquires ? Outcome::granted : Outcome::done;
-    if (acquires) reply.tokens = {token++};
+    if (acquires) reply.tokens = {static_cast<Token>(first) + i};
   }
 }
 

@@ -116,13 +116,17 @@ void tune(int socket, const Node& node, Millis patience) {
 }  // namespace
 
 void Commands::header(char kind, std::size_t number) {
-  std::array<char, 24> digits;
-  const auto end = std::to_chars(digits.begin(), digits.end(), number).ptr;
-  bytes_ += kind;
-  bytes_.append(digits.begin(), end).append("\r\n");
+  std::array<char, 24> bytes;
+  bytes[0] = kind;
+  char* end = std::to_chars(bytes.data() + 1, bytes.data() + bytes.size() - 2, number).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  bytes_.append(bytes.data(), end);
 }
 
 void Commands::begin(std::size_t words) {
+  constexpr std::size_t kUsualWord = 64;  // and what stands around it
+  bytes_.reserve(bytes_.size() + words * kUsualWord);
   header('*', words);
   ++count_;
 }
@@ -131,8 +135,8 @@ void Commands::word(std::initializer_list<std::string_view> pieces) {
   std::size_t size = 0;
   for (const std::string_view piece : pieces) size += piece.size();
   header('$', size);
-  for (const std::string_view piece : pieces) bytes_ += piece;
-  bytes_ += "\r\n";
+  for (const std::string_view piece : pieces) bytes_.append(piece);
+  bytes_.append("\r\n", 2);
 }
 
 Connection::Connection(const Settings& settings, Node node)
