@@ -3,6 +3,7 @@
 // What the tests of baton-gateway share: real processes on stores of the test's own.
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>

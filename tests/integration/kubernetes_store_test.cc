@@ -1,5 +1,7 @@
 // What the Kubernetes store does to its Leases, and what others may do to them.
 
+#include <utility>
+
 #include "baton/kubernetes_store.h"
 #include "core/lock_table.h"
 #include "json/json.h"

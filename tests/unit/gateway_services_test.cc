@@ -3,6 +3,8 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <mutex>
+#include <thread>
 
 #include <gtest/gtest.h>
 
