@@ -14,6 +14,9 @@
 #              [TIMEOUT seconds] [SERIAL])
 #       A GoogleTest executable, one ctest test of the same name. The target tests_<label> builds
 #       all tests of a label. SERIAL keeps other tests from running beside it.
+#   baton_server_label(STORE VARIABLE)
+#       The label of tests that need that store's server, for `./dev test --without`; empty if it
+#       has none.
 #   baton_bench(NAME SOURCES file... [LIBS target...])     the program bench_NAME
 #   baton_fuzz(NAME SOURCES file... [LIBS target...])      the program fuzz_NAME
 
@@ -224,6 +227,14 @@ function(baton_test NAME)
     endif()
     add_dependencies(tests_${label} ${NAME})
   endforeach()
+endfunction()
+
+function(baton_server_label store variable)
+  string(REGEX REPLACE "^postgres_advisory$" postgres label ${store})
+  if(store MATCHES "^(memory|sqlite)$")
+    set(label "")
+  endif()
+  set(${variable} "${label}" PARENT_SCOPE)
 endfunction()
 
 function(baton_bench NAME)

@@ -445,6 +445,39 @@ TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
   EXPECT_EQ(keys_left(), 0U);
 }
 
+TEST(EtcdLeases, a_process_has_one_for_each_ttl_however_many_locks_it_holds) {
+  const EtcdServer server;
+  const auto leases = [&] {
+    const std::string answer = server.post(0, "/v3/lease/leases", "{}");
+    std::size_t count = 0;
+    for (auto at = answer.find(R"("ID":)"); at != std::string::npos;
+         at = answer.find(R"("ID":)", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  std::uint64_t number = 0;
+  const auto take = [&](LockStore& store, Millis ttl) {
+    ++number;
+    Request request = acquire(number, "DEFAULT:job:" + std::to_string(number));
+    request.ttl = ttl;
+    for (const Verb verb : {Verb::acquire, Verb::renew}) {
+      request.verb = verb;
+      const auto replies = store.apply({&request, 1}, soon());
+      ASSERT_TRUE(replies) << replies.error().message;
+      EXPECT_EQ(replies->at(0).outcome, Outcome::granted) << describe(replies->at(0));
+    }
+  };
+  const auto one = open_etcd_store(server.url(), soon()).value();
+  for (int i = 0; i < 5; ++i) take(*one, 60s);
+  EXPECT_EQ(leases(), 1U);
+  take(*one, 120s);
+  EXPECT_EQ(leases(), 2U);
+  const auto another = open_etcd_store(server.url(), soon()).value();
+  for (int i = 0; i < 5; ++i) take(*another, 60s);
+  EXPECT_EQ(leases(), 3U);
+}
+
 TEST_F(EtcdStore, the_largest_set_fits_into_one_transaction) {
   const auto a = process();
   std::vector<Ask> asks;

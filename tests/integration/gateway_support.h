@@ -3,6 +3,7 @@
 // What the tests of baton-gateway share: real processes on stores of the test's own.
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -67,6 +68,37 @@ class Service {
 };
 
 using Services = std::vector<std::unique_ptr<Service>>;
+
+// What the design has every service count and measure of its locks. Read while nothing happens.
+struct LockFigures {
+  double attempts, successes, contention, api_errors, releases;
+  double acquisitions, acquiring;  // how many were measured, and their seconds in all
+  double holds, holding;
+
+  LockFigures(const Service& service, const std::string& prefix) {
+    const std::string name = prefix + "_lock_";
+    const auto failures = [&](const std::string& reason) {
+      return service.metric(name + "acquisition_failures_total{reason=\"" + reason + "\"}");
+    };
+    attempts = service.metric(name + "acquisition_attempts_total");
+    successes = service.metric(name + "acquisition_successes_total");
+    contention = failures("contention");
+    api_errors = failures("api_error");
+    releases = service.metric(name + "releases_total");
+    acquisitions = service.metric(name + "acquisition_duration_seconds_count");
+    acquiring = service.metric(name + "acquisition_duration_seconds_sum");
+    holds = service.metric(name + "hold_duration_seconds_count");
+    holding = service.metric(name + "hold_duration_seconds_sum");
+    EXPECT_EQ(service.metric(name + "acquisition_duration_seconds_bucket{le=\"+Inf\"}"),
+              acquisitions);
+    EXPECT_EQ(service.metric(name + "hold_duration_seconds_bucket{le=\"+Inf\"}"), holds);
+  }
+};
+
+// Seconds since then.
+inline double since(std::chrono::steady_clock::time_point then) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
+}
 
 // The one that was started with `--owner gateway-N`.
 inline void kill_gateway(Services& gateways, const std::string& owner) {
@@ -167,6 +199,12 @@ class GatewayTest : public ::testing::Test {
   // A connection of our own to the objects. They must have been made.
   std::unique_ptr<gateway::Sqlite> database() const {
     return gateway::Sqlite::open((dir_ / "objects.db").string()).value();
+  }
+
+  // The locks cannot be read or written any more.
+  void damage_the_locks() const {
+    const auto locks = gateway::Sqlite::open((dir_ / "locks.db").string());
+    ASSERT_TRUE(locks.value()->script("DROP TABLE baton_lock"));
   }
 
   static std::string signal(const std::string& alert, const std::string& node = "worker-1") {

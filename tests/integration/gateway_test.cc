@@ -62,8 +62,8 @@ class SignalGatewayTest : public GatewayTest {
   }
 
   // Clients as they are in life: who gets no answer asks another gateway.
-  void send_stubbornly(Clients& clients, const std::string& alert) {
-    clients.send_stubbornly(kRequests, signal(alert), gateways_);
+  void send_half_stubbornly(Clients& clients, const std::string& alert) {
+    clients.send_stubbornly(kRequests / 2, signal(alert), gateways_);
   }
 
   void expect_one_request(const Clients& clients, const std::string& alert) {
@@ -111,35 +111,44 @@ TEST_F(SignalGatewayTest, of_a_storm_without_an_order_one_makes_the_object) {
   EXPECT_EQ(count("SELECT count(*) FROM gateway_request"), 5);
 }
 
-// The one that holds the lock is stuck in the middle of creating when it is killed.
+// The one that holds the lock has been stuck in the middle of creating since the second before when
+// it is killed. Half of the requests come only then.
 TEST_F(SignalGatewayTest, a_gateway_killed_while_it_creates_loses_no_request_and_doubles_none) {
   start_gateways(3, {"--ttl", "2s", "--wait", "20s"});
   LockClient ours = locks();
   const auto blocker = database();
   ASSERT_TRUE(blocker->script("BEGIN IMMEDIATE"));
   Clients clients;
-  send_stubbornly(clients, "Killed");
   std::string holder;
-  ASSERT_TRUE(poll_until([&] {
-    const auto lock = ours.get(lock_of("Killed")).value();
-    if (lock.holders.empty() || lock.waiting < kRequests / 2) return false;
-    holder = lock.holders.front().owner;
-    return true;
-  }));
+  const auto held_and_waited_for = [&](std::size_t by) {
+    return poll_until([&] {
+      const auto lock = ours.get(lock_of("Killed")).value();
+      if (lock.holders.empty() || lock.waiting < by) return false;
+      holder = lock.holders.front().owner;
+      return true;
+    });
+  };
+  send_half_stubbornly(clients, "Killed");
+  ASSERT_TRUE(held_and_waited_for(kRequests / 4));
+  wait_for_the_next_second();
+  ASSERT_TRUE(held_and_waited_for(kRequests / 4));
   kill(holder);
+  send_half_stubbornly(clients, "Killed");
+  ASSERT_TRUE(held_and_waited_for(kRequests * 3 / 4));
   ASSERT_TRUE(blocker->script("ROLLBACK"));
   clients.wait();
   expect_one_request(clients, "Killed");
 }
 
 // The one that has just created is killed, perhaps before it could answer or let go of the lock.
+// Half of the requests come in the next second.
 TEST_F(SignalGatewayTest, a_gateway_killed_after_it_created_loses_no_request_and_doubles_none) {
   start_gateways(3, {"--ttl", "2s", "--wait", "20s"});
   const auto reader = database();
   for (int round = 0; round < 3; ++round) {
     const std::string alert = "Killed-" + std::to_string(round);
     Clients clients;
-    send_stubbornly(clients, alert);
+    send_half_stubbornly(clients, alert);
     std::string maker;
     ASSERT_TRUE(poll_until(
         [&] {
@@ -153,6 +162,8 @@ TEST_F(SignalGatewayTest, a_gateway_killed_after_it_created_loses_no_request_and
         },
         patience, std::chrono::microseconds(100)));
     kill(maker);
+    wait_for_the_next_second();
+    send_half_stubbornly(clients, alert);
     clients.wait();
     expect_one_request(clients, alert);
     for (std::size_t i = 0; i < gateways_.size(); ++i) {
@@ -210,6 +221,58 @@ TEST_F(SignalGatewayTest, without_the_lock_the_answer_is_503_and_when_to_come_ba
       gateways_.front()->metric("gateway_lock_acquisition_failures_total{reason=\"contention\"}"),
       1);
   EXPECT_EQ(count("SELECT count(*) FROM gateway_request"), 0);
+}
+
+TEST_F(SignalGatewayTest, every_lock_metric_of_the_design_says_what_happened) {
+  using Clock = std::chrono::steady_clock;
+  start_gateways(1);
+  const auto hasty = start("signals", "hasty", {"--wait", "200ms"});
+  const auto asks_in_vain = [&] {
+    const auto begin = Clock::now();
+    EXPECT_EQ(http(hasty->port(), {"POST", "/signals", signal("Measured")}).value().status, 503);
+    return since(begin);
+  };
+  LockClient ours = locks();
+  auto held = ours.acquire(lock_of("Measured"));
+  ASSERT_TRUE(held);
+  const auto blocker = database();
+  ASSERT_TRUE(blocker->script("BEGIN IMMEDIATE"));
+  const auto begin = Clock::now();
+  Clients clients;
+  send(clients, 1, "Measured", 1);
+  ASSERT_TRUE(poll_until([&] { return ours.get(lock_of("Measured")).value().waiting == 1; }));
+  const double waited = asks_in_vain();
+  ASSERT_TRUE(held->release());
+  ASSERT_TRUE(poll_until(
+      [&] { return gateways_.front()->metric("gateway_lock_acquisition_successes_total") == 1; }));
+  const double worked = asks_in_vain();
+  ASSERT_TRUE(blocker->script("ROLLBACK"));
+  clients.wait();
+  const double all = since(begin);
+  ASSERT_EQ(clients.with(201), 1U);
+
+  const LockFigures patient(*gateways_.front(), "gateway");
+  EXPECT_EQ(patient.attempts, 1);
+  EXPECT_EQ(patient.successes, 1);
+  EXPECT_EQ(patient.contention, 0);
+  EXPECT_EQ(patient.api_errors, 0);
+  EXPECT_EQ(patient.releases, 1);
+  EXPECT_EQ(patient.acquisitions, 1);
+  EXPECT_GE(patient.acquiring, waited);
+  EXPECT_EQ(patient.holds, 1);
+  EXPECT_GE(patient.holding, worked);
+  EXPECT_LE(patient.acquiring + patient.holding, all);
+
+  damage_the_locks();
+  ASSERT_EQ(http(hasty->port(), {"POST", "/signals", signal("Other")}).value().status, 503);
+  const LockFigures refused(*hasty, "gateway");
+  EXPECT_EQ(refused.attempts, 3);
+  EXPECT_EQ(refused.successes, 0);
+  EXPECT_EQ(refused.contention, 2);
+  EXPECT_EQ(refused.api_errors, 1);
+  EXPECT_EQ(refused.releases, 0);
+  EXPECT_EQ(refused.acquisitions, 0);
+  EXPECT_EQ(refused.holds, 0);
 }
 
 TEST_F(SignalGatewayTest, without_the_objects_the_answer_is_503) {
@@ -327,6 +390,8 @@ TEST_F(GatewayTest, a_wrong_command_line_is_explained) {
   EXPECT_TRUE(help.status.success());
   EXPECT_EQ(help.out.find("secret"), std::string::npos);
   EXPECT_NE(help.out.find("Examples:"), std::string::npos);
+  const auto orchestrator = test::run({.argv = {BATON_GATEWAY, "orchestrator", "--help"}});
+  EXPECT_NE(orchestrator.out.find("--requeue TIME=100ms"), std::string::npos) << orchestrator.out;
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 #include "baton/kubernetes_store.h"
+#include "examine_support.h"
 #include "json/json.h"
 #include "kubernetes_support.h"
 #include "net/base64.h"
+#include "support/fault_proxy.h"
 
 namespace baton::test {
 namespace {
@@ -61,6 +64,13 @@ class KubernetesAccess : public KubernetesTest {
   void write_token(const std::string& token) {
     std::ofstream(dir / "account/token.new") << token << "\n";
     fs::rename(dir / "account/token.new", dir / "account/token");
+  }
+  // A URL with the admin's kubeconfig, in which what it says of the cluster is changed.
+  std::string with_cluster(const std::function<void(json& cluster)>& change) {
+    json config = json::parse(read_file(server->kubeconfig("admin", space)));
+    change(config["clusters"][0]["cluster"]);
+    std::ofstream(dir / "config") << config;
+    return "k8s://" + space + "?kubeconfig=" + (dir / "config").string();
   }
   store::KubernetesOptions in_cluster(const std::string& account) {
     const std::string address = server->address();
@@ -157,26 +167,49 @@ TEST_F(KubernetesAccess, a_service_accounts_token_is_read_again_when_it_rotates)
   EXPECT_EQ(outcome(*store, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
 }
 
-TEST_F(KubernetesAccess, the_doctor_names_each_missing_right_and_an_unchecked_server) {
-  const auto codes = [&](const std::string& url) {
-    std::vector<std::string> found;
-    const auto findings = open_kubernetes_admin(url, soon()).value()->examine(30s, soon());
-    EXPECT_TRUE(findings) << findings.error().message;
-    for (const Finding& finding : *findings) found.push_back(finding.code);
-    return found;
+TEST_F(KubernetesAccess, the_doctor_names_each_missing_right) {
+  const Codes all{"rbac-create", "rbac-delete", "rbac-get",
+                  "rbac-list",   "rbac-update", "rbac-watch"};
+  for (const std::string& missing : all) {
+    std::vector<std::string> verbs;
+    for (const std::string& code : all) {
+      if (code != missing) verbs.push_back(code.substr(5));
+    }
+    allow("cutter", verbs);
+    const auto admin = open_kubernetes_admin(server->store_url("cutter", space), soon()).value();
+    EXPECT_EQ(codes_found(*admin, 1h), Codes{missing});
+    const bool works = missing == "rbac-list" || missing == "rbac-watch";
+    EXPECT_EQ(severity_of(*admin, missing, 1h), works ? Severity::warning : Severity::danger);
+  }
+  const auto nobody = open_kubernetes_admin(server->store_url("nobody", space), soon()).value();
+  EXPECT_EQ(codes_found(*nobody, 1h), all);
+}
+
+TEST_F(KubernetesAccess, the_doctor_finds_a_namespace_without_leases_and_an_unchecked_server) {
+  const auto codes = [](const std::string& url) {
+    return codes_found(*open_kubernetes_admin(url, soon()).value(), 1h);
   };
-  using Codes = std::vector<std::string>;
   EXPECT_EQ(codes(server->store_url("admin", space)), Codes{});
-  allow("cutter", {"get", "create", "delete", "list"});
-  EXPECT_EQ(codes(server->store_url("cutter", space)), (Codes{"rbac-update", "rbac-watch"}));
   EXPECT_EQ(codes(server->store_url("admin", "nowhere")), Codes{"not-writable"});
-  json unchecked = json::parse(read_file(server->kubeconfig("admin", space)));
-  json& cluster = unchecked["clusters"][0]["cluster"];
-  cluster.erase("certificate-authority");
-  cluster["insecure-skip-tls-verify"] = true;
-  std::ofstream(dir / "config") << unchecked;
-  EXPECT_EQ(codes("k8s://" + space + "?kubeconfig=" + (dir / "config").string()),
+  EXPECT_EQ(codes(with_cluster([](json& cluster) {
+              cluster.erase("certificate-authority");
+              cluster["insecure-skip-tls-verify"] = true;
+            })),
             Codes{"tls-unverified"});
+}
+
+TEST_F(KubernetesAccess, the_doctor_finds_a_way_that_is_slow_for_the_ttl) {
+  const std::string address = server->address();
+  FaultProxy proxy(std::stoi(address.substr(address.rfind(':') + 1)));
+  const auto admin = open_kubernetes_admin(with_cluster([&](json& cluster) {
+                                             cluster["server"] = "https://127.0.0.1:" +
+                                                                 std::to_string(proxy.port());
+                                           }),
+                                           soon())
+                         .value();
+  EXPECT_EQ(codes_found(*admin, 1h), Codes{});
+  proxy.delay(50ms);  // each way
+  expect_by_ttl(*admin, "slow");
 }
 
 TEST_F(KubernetesAccess, a_client_certificate_is_enough) {

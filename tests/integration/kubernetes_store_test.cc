@@ -1,5 +1,7 @@
 // What the Kubernetes store does to its Leases, and what others may do to them.
 
+#include <utility>
+
 #include "baton/kubernetes_store.h"
 #include "core/lock_table.h"
 #include "json/json.h"
@@ -18,6 +20,14 @@ class KubernetesStore : public KubernetesTest {
   json lease(const std::string& key) {
     const auto answer = server->call("GET", leases() + "/" + object_name(key));
     return answer.ok() ? json::parse(answer.body) : json();
+  }
+  [[nodiscard]] store::kubernetes::Cluster cluster() const {
+    store::kubernetes::Cluster cluster;
+    cluster.address = server->address();
+    cluster.space = space;
+    cluster.tls.ca_file = server->ca_file();
+    cluster.token = KubeServer::token("admin");
+    return cluster;
   }
   // How often the server was asked so, over all Leases.
   double asked(const std::string& verb) {
@@ -143,6 +153,31 @@ TEST_F(KubernetesStore, a_release_does_not_delete_a_successors_lease) {
   EXPECT_EQ(lease(kName)["spec"]["holderIdentity"], "node-2");
 }
 
+TEST_F(KubernetesStore, a_lease_that_is_not_the_one_that_was_read_is_not_deleted) {
+  using Fate = store::kubernetes::Written::Fate;
+  store::kubernetes::LeaseApi api(cluster(), {.here = [this] { return standing->now(); }});
+  const auto print = [&](const std::string& holder, const store::kubernetes::LeaseObject* old) {
+    return print_lease(kName, "{}", {}, {.holder = holder}, old);
+  };
+  const auto remove = [&](const store::kubernetes::LeaseObject& lease) {
+    return api.remove(lease, soon()).value().fate;
+  };
+  const auto old = api.create(print("ours", nullptr), soon()).value().lease;
+  const auto changed = api.update(old.name, print("theirs", &old), soon()).value().lease;
+  ASSERT_EQ(changed.uid, old.uid);
+  EXPECT_EQ(remove(old), Fate::conflict) << "somebody else has written since";
+  EXPECT_EQ(lease(kName)["spec"]["holderIdentity"], "theirs");
+  EXPECT_EQ(remove(changed), Fate::done);
+  EXPECT_TRUE(lease(kName).is_null());
+
+  auto next = api.create(print("next", nullptr), soon()).value().lease;
+  const std::string uid = std::exchange(next.uid, old.uid);
+  EXPECT_EQ(remove(next), Fate::conflict) << "another one of that name";
+  EXPECT_EQ(lease(kName)["spec"]["holderIdentity"], "next");
+  next.uid = uid;
+  EXPECT_EQ(remove(next), Fate::done);
+}
+
 TEST_F(KubernetesStore, tokens_grow_whoever_grants_and_however) {
   auto one = open();
   auto two = open();
@@ -233,11 +268,6 @@ TEST_F(KubernetesStore, a_schema_change_reaches_every_client_before_it_is_answer
 }
 
 TEST_F(KubernetesStore, leases_of_the_dead_are_swept_and_no_others) {
-  store::kubernetes::Cluster cluster;
-  cluster.address = server->address();
-  cluster.space = space;
-  cluster.tls.ca_file = server->ca_file();
-  cluster.token = KubeServer::token("admin");
   std::atomic<std::int64_t> seconds = 1'800'000'000;
   const auto server_time = [&] { return std::chrono::seconds(seconds.load()); };
   const auto time = std::make_shared<ManualTime>();
@@ -250,7 +280,7 @@ TEST_F(KubernetesStore, leases_of_the_dead_are_swept_and_no_others) {
   time->advance(Millis(5'000));
   EXPECT_EQ(outcome(*store, acquire(3, kName)), Outcome::granted);
   seconds += 6;
-  store::kubernetes::LeaseApi api(cluster,
+  store::kubernetes::LeaseApi api(cluster(),
                                   {.here = [time] { return time->now(); }, .server = server_time});
   store::kubernetes::NameCache cache;
   EXPECT_EQ(sweep_locks(api, cache, soon()).value(), 1U);

@@ -111,6 +111,41 @@ TEST_F(OrchestratorTest, an_orchestrator_that_is_killed_takes_no_request_with_it
   check_history(kAll);
 }
 
+TEST_F(OrchestratorTest, every_lock_metric_of_the_design_says_what_happened) {
+  const auto begin = std::chrono::steady_clock::now();
+  start_all(1);
+  const Service& orchestrator = *orchestrators_.front();
+  LockClient ours = locks();
+  const auto hold = [&](const std::string& node) {
+    return ours.acquire(gateway::target_lock({.kind = "Node", .name = node})).value();
+  };
+  const auto failures = [&](const std::string& reason) {
+    return orchestrator.metric("ro_lock_acquisition_failures_total{reason=\"" + reason + "\"}");
+  };
+  Lease held = hold("worker-1");
+  report("Alert", "worker-1");
+  ASSERT_TRUE(poll_until([&] { return failures("contention") >= 2; }));
+  EXPECT_EQ(orchestrator.metric("ro_lock_acquisition_successes_total"), 0);
+  ASSERT_TRUE(held.release());
+  ASSERT_TRUE(
+      poll_until([&] { return orchestrator.metric("ro_lock_hold_duration_seconds_count") == 1; }));
+  const LockFigures figures(orchestrator, "ro");  // nothing is left to be locked
+  EXPECT_EQ(figures.attempts, figures.contention + 1);
+  EXPECT_EQ(figures.successes, 1);
+  EXPECT_EQ(figures.contention, orchestrator.metric("ro_requeues_total{reason=\"lock_busy\"}"));
+  EXPECT_EQ(figures.api_errors, 0);
+  EXPECT_EQ(figures.acquisitions, 1);
+  EXPECT_GT(figures.acquiring, 0);
+  EXPECT_EQ(figures.holds, 1);
+  EXPECT_GT(figures.holding, 0);
+  EXPECT_LT(figures.acquiring + figures.holding, since(begin));
+
+  const Lease other = hold("worker-2");
+  report("Alert", "worker-2");
+  damage_the_locks();
+  EXPECT_TRUE(poll_until([&] { return failures("api_error") > 0; }));
+}
+
 TEST_F(OrchestratorTest, an_execution_ends_once) {
   start_all(1);
   report("Alert", "worker-1");

@@ -3,6 +3,8 @@
 #include "baton/store_admin.h"
 #include "integration/examine_support.h"
 #include "integration/redis_support.h"
+#include "store/common/findings.h"
+#include "support/fault_proxy.h"
 #include "support/wait.h"
 
 namespace baton::test {
@@ -57,11 +59,34 @@ TEST(RedisExamine, what_a_failover_would_forget) {
   EXPECT_EQ(codes(replica.url()), Codes{"read-only-replica"});
 }
 
-TEST(RedisExamine, a_server_that_is_slow_for_the_ttl) {
+TEST(RedisExamine, a_way_that_is_slow_for_the_ttl) {
   RedisServer server({.settings = kSound});
-  const auto findings = open_redis_admin(server.url(), soon()).value()->examine(Millis(0), soon());
-  ASSERT_EQ(findings->size(), 1U);
-  EXPECT_EQ(findings->front().code, "slow");
+  FaultProxy proxy(server.port());
+  const std::string url = "redis://127.0.0.1:" + std::to_string(proxy.port());
+  EXPECT_EQ(codes(url), Codes{});
+  proxy.delay(50ms);  // each way
+  expect_by_ttl(*open_redis_admin(url, soon()).value(), "slow");
+}
+
+TEST(RedisExamine, a_server_that_refuses_to_write) {
+  RedisServer server({.settings = kSound});
+  server.ask({"ACL", "SETUSER", "reader", "on", ">pw", "~*", "&*", "+@all", "-set"});
+  EXPECT_EQ(codes("redis://reader:pw@" + server.address()), Codes{"not-writable"});
+  EXPECT_EQ(codes(server.url()), Codes{});
+  server.ask({"CONFIG", "SET", "maxmemory", "1"});
+  EXPECT_EQ(codes(server.url()), Codes{"not-writable"});
+}
+
+TEST(RedisExamine, clocks_that_are_apart) {
+  RedisServer server({.settings = kSound});
+  for (const auto& [off, word] : {std::pair{-1h, "ahead"}, {1h, "behind"}}) {
+    const auto ours = [off = off] { return store::wall_clock() + off; };
+    const auto admin = store::open_redis_admin(server.url(), ours).value();
+    ASSERT_EQ(codes_found(*admin, 1h), Codes{"clock"});
+    const Finding found = admin->examine(1h, soon())->front();
+    EXPECT_EQ(found.severity, Severity::warning);
+    EXPECT_NE(found.what.find(word), std::string::npos) << found.what;
+  }
 }
 
 TEST(RedisExamine, what_may_not_be_seen_is_said) {

@@ -25,6 +25,12 @@ class RedisStore : public RedisTest {
     const auto at = stats.find("cmdstat_" + command + ":calls=");
     return at == std::string::npos ? 0 : std::stoll(stats.substr(stats.find('=', at) + 1));
   }
+  // How often the server has read something from anybody.
+  static std::int64_t reads() {
+    const std::string stats = ask({"INFO", "stats"});
+    const std::string name = "total_reads_processed:";
+    return std::stoll(stats.substr(stats.find(name) + name.size()));
+  }
 };
 
 TEST_F(RedisStore, a_released_name_leaves_nothing_behind) {
@@ -204,6 +210,54 @@ TEST_F(RedisStore, a_batch_of_hundreds_survives_a_forgotten_script) {
   for (std::size_t i = 0; i < 700; ++i) {
     EXPECT_EQ(replies->at(i).outcome, i < 350 ? Outcome::granted : Outcome::busy) << i;
   }
+}
+
+TEST_F(RedisStore, a_batch_is_one_round_trip_whatever_its_scripts) {
+  for (std::uint64_t i = 1; i <= 10; ++i) take(*store, i, "DEFAULT:held:" + std::to_string(i));
+  std::vector<Request> batch;
+  for (std::uint64_t i = 1; i <= 10; ++i) {
+    const std::string number = std::to_string(i);
+    batch.push_back(request(Verb::acquire, 100 + i, "DEFAULT:free:" + number));
+    batch.push_back(request(Verb::release, i, "DEFAULT:held:" + number));
+    batch.push_back(request(Verb::get, 200 + i, "DEFAULT:other:" + number));
+  }
+  const auto scripts = calls_of("evalsha");
+  const auto before = reads();
+  const auto between = reads();  // what it costs to ask
+  const auto replies = store->apply(batch, soon());
+  const auto after = reads();
+  ASSERT_TRUE(replies) << replies.error().message;
+  for (std::size_t i = 0; i < batch.size(); i += 3) {
+    EXPECT_EQ(replies->at(i).outcome, Outcome::granted) << i;
+    EXPECT_EQ(replies->at(i + 1).outcome, Outcome::done) << i;
+  }
+  EXPECT_EQ(calls_of("evalsha") - scripts, 3) << "free ones, held ones, and the rest";
+  EXPECT_EQ((after - between) - (between - before), 1);
+}
+
+TEST_F(RedisStore, only_who_holds_it_next_is_told_of_a_release) {
+  const auto told_by = [&](const Request& request, Outcome expected) {
+    const auto before = calls_of("publish");
+    EXPECT_EQ(apply(*store, request).outcome, expected);
+    return calls_of("publish") - before;
+  };
+  const auto wait = [&](std::uint64_t grant, Mode mode) {
+    EXPECT_EQ(told_by(request(Verb::acquire, grant, kJob, mode, 60s), Outcome::queued), 0);
+  };
+  EXPECT_EQ(told_by(request(Verb::acquire, 1, kJob), Outcome::granted), 0);
+  EXPECT_EQ(told_by(request(Verb::renew, 1, kJob), Outcome::granted), 0);
+  EXPECT_EQ(told_by(request(Verb::release, 1, kJob), Outcome::done), 0) << "nobody waits";
+  take(*store, 2);
+  wait(3, Mode::X);
+  wait(4, Mode::X);
+  wait(5, Mode::S);
+  wait(6, Mode::S);
+  wait(7, Mode::X);
+  EXPECT_EQ(told_by(request(Verb::release, 2, kJob), Outcome::done), 1) << "the first of five";
+  EXPECT_EQ(told_by(request(Verb::claim, 3, kJob), Outcome::granted), 0);
+  EXPECT_EQ(told_by(request(Verb::release, 3, kJob), Outcome::done), 1);
+  EXPECT_EQ(told_by(request(Verb::claim, 4, kJob), Outcome::granted), 0);
+  EXPECT_EQ(told_by(request(Verb::release, 4, kJob), Outcome::done), 2) << "both who share it";
 }
 
 TEST_F(RedisStore, names_of_several_regions_are_taken_together) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <optional>
+#include <thread>
 
 #include "sqlite_support.h"
 #include "store/sqlite/examine.h"
@@ -99,6 +101,31 @@ TEST_F(SqliteExamine, a_damaged_file_is_found) {
   file << std::string(8192, '\x5a');
   file.close();
   expect(examine(), "damaged", Severity::danger);
+}
+
+// As slow as a disk that others keep busy.
+TEST_F(SqliteExamine, writes_that_are_slow_for_the_ttl_are_found) {
+  make();
+  const std::jthread busy([&](const std::stop_token& stop) {
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &other), SQLITE_OK);
+    while (!stop.stop_requested()) {
+      sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr);
+      std::this_thread::sleep_for(120ms);
+      sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr);
+      std::this_thread::sleep_for(20ms);
+    }
+    sqlite3_close(other);
+  });
+  const auto severity = [&](Millis ttl) -> std::optional<Severity> {
+    for (const Finding& finding : examine({.ttl = ttl})) {
+      if (finding.code == "slow") return finding.severity;
+    }
+    return std::nullopt;
+  };
+  EXPECT_TRUE(poll_until([&] { return severity(200ms) == Severity::danger; }));
+  EXPECT_TRUE(poll_until([&] { return severity(900ms) == Severity::warning; }));
+  EXPECT_EQ(severity(1h), std::nullopt);
 }
 
 TEST_F(SqliteExamine, a_program_that_keeps_the_write_lock_is_found) {

@@ -40,6 +40,7 @@ class EtcdServer {
   // etcd://host:port,… of all members; `more` comes behind it.
   [[nodiscard]] std::string url(const std::string& more = "") const;
   [[nodiscard]] std::string endpoint(std::size_t member = 0) const;  // 127.0.0.1:port
+  [[nodiscard]] int port(std::size_t member = 0) const { return members_.at(member).client_port; }
   [[nodiscard]] std::string log(std::size_t member = 0) const;
 
   // The answer to a POST to the JSON gateway; empty if there is none. For plain http only.

@@ -1,8 +1,10 @@
-// The findings of `baton store doctor` that docs/cli.md lists are those in the sources.
+// The findings of `baton store doctor` that docs/cli.md lists are those in the sources, and each
+// has a test for each store that can have it.
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -31,14 +33,16 @@ void collect(const std::string& text, const char* pattern, const std::string& pr
   }
 }
 
-Codes codes_in_sources() {
+// Of the sources below one folder.
+Codes codes_in(const fs::path& folder) {
   Codes codes;
-  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "src/store")) {
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".cc") continue;
     const std::string text = read_file(entry.path());
     if (text.find("Finding") == std::string::npos) continue;
     collect(text, R"re(\badd\(\s*"([a-z-]+)",[^"]*Severity::)re", "", codes);
     collect(text, R"re(\.code = "([a-z-]+)")re", "", codes);
+    collect(text, R"re(\b(schema|slow|clock)_finding\()re", "", codes);
     if (text.find(R"(std::string("rbac-") + right.verb)") != std::string::npos) {
       collect(text, R"re(\{"([a-z]+)", Severity::)re", "rbac-", codes);
     }
@@ -61,9 +65,26 @@ Codes codes_in_docs() {
 }
 
 TEST(Findings, are_all_in_the_manual_and_the_manual_lists_no_others) {
-  const Codes sources = codes_in_sources();
+  const Codes sources = codes_in(kRoot / "src/store");
   EXPECT_GT(sources.size(), 30U) << "the sources are not read as they should be";
   EXPECT_EQ(sources, codes_in_docs());
+}
+
+TEST(Findings, each_is_named_by_the_tests_of_each_store_that_can_have_it) {
+  const std::map<std::string, std::string> tests = {{"etcd", "etcd_examine_test.cc"},
+                                                    {"kubernetes", "kubernetes_access_test.cc"},
+                                                    {"postgres", "postgres_examine_test.cc"},
+                                                    {"redis", "redis_examine_test.cc"},
+                                                    {"sqlite", "sqlite_examine_test.cc"}};
+  Codes tested;
+  for (const auto& [store, file] : tests) {
+    const std::string text = read_file(kRoot / "tests/integration" / file);
+    for (const std::string& code : codes_in(kRoot / "src/store" / store)) {
+      EXPECT_NE(text.find('"' + code + '"'), std::string::npos) << code << " in " << file;
+      tested.insert(code);
+    }
+  }
+  EXPECT_EQ(tested, codes_in(kRoot / "src/store")) << "a store is missing here";
 }
 
 }  // namespace

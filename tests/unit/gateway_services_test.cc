@@ -3,6 +3,8 @@
 #include <atomic>
 #include <future>
 #include <latch>
+#include <mutex>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -306,6 +308,37 @@ TEST_F(GatewayServices, a_locked_target_is_put_off) {
   EXPECT_TRUE(orchestra.pass()) << "busy is no trouble";
   ASSERT_TRUE(held->release());
   EXPECT_EQ(orchestra.reconcile(request), Orchestrator::Verdict::started);
+}
+
+TEST_F(GatewayServices, what_is_put_off_is_looked_at_again_after_100_ms) {
+  EXPECT_EQ(OrchestratorOptions{}.requeue, 100ms);
+  LockClient locks = client();
+  const auto request = make_request("rr-1");
+  auto held = locks.acquire(target_lock(request.target));
+  ASSERT_TRUE(held);
+  // A look asks what time it is at its beginning and at its end.
+  std::mutex mutex;
+  std::vector<std::chrono::steady_clock::time_point> asked;
+  Orchestrator orchestra(locks, objects_, *metrics_, {.now = [&] {
+                           const std::lock_guard lock(mutex);
+                           asked.push_back(std::chrono::steady_clock::now());
+                           return Time(1s);
+                         }});
+  std::jthread thread([&](const std::stop_token& stop) { orchestra.run(stop); });
+  // The shortest pause so far: a machine that is busy makes them longer, and nothing shorter.
+  const auto shortest = [&] {
+    const std::lock_guard lock(mutex);
+    std::chrono::nanoseconds least = 1h;
+    for (std::size_t i = 2; i < asked.size(); i += 2) {
+      least = std::min<std::chrono::nanoseconds>(least, asked[i] - asked[i - 1]);
+    }
+    return least;
+  };
+  EXPECT_TRUE(test::poll_until([&] { return shortest() < 200ms; }));
+  EXPECT_GE(shortest(), 100ms);
+  ASSERT_TRUE(held->release());
+  EXPECT_TRUE(
+      test::poll_until([&] { return (*objects_->request("rr-1"))->phase == Phase::running; }));
 }
 
 // As if an orchestrator had died between making the execution and noting it, before the workflow

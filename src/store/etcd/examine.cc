@@ -24,7 +24,7 @@ class Examiner : private Findings {
     members(*health);
     alarms(*health);
     line();
-    if (!health->full) speed();
+    if (!health->full && !health->corrupt) speed();  // else etcd refuses to write, as was said
     return worst_first();
   }
 

@@ -9,12 +9,14 @@
 #include "store/redis/find.h"
 #include "store/redis/raise.lua.h"
 #include "store/redis/redis_error.h"
+#include "store/redis/redis_store.h"
 
 namespace baton {
 namespace {
 
 namespace redis = store::redis;
 using redis::Value;
+using WallClock = std::function<std::chrono::microseconds()>;
 
 // The layout of the keys and values. A digit before each value leaves room for others.
 constexpr int kSchemaVersion = 1;
@@ -58,8 +60,11 @@ std::string persistence_of(const std::map<std::string, std::string>& info,
 
 class RedisAdmin final : public StoreAdmin {
  public:
-  explicit RedisAdmin(redis::Settings settings)
-      : settings_(std::move(settings)), service_(settings_), seat_(settings_) {}
+  RedisAdmin(redis::Settings settings, WallClock clock)
+      : settings_(std::move(settings)),
+        clock_(std::move(clock)),
+        service_(settings_),
+        seat_(settings_) {}
 
   Result<StoreStatus> status(Deadline deadline) override {
     auto connection = connect(deadline);
@@ -179,11 +184,11 @@ class RedisAdmin final : public StoreAdmin {
     }
   }
 
-  static void examine_clock(redis::Connection& server, Deadline deadline,
-                            std::vector<Finding>& findings) {
-    const auto before = store::wall_clock();
+  void examine_clock(redis::Connection& server, Deadline deadline,
+                     std::vector<Finding>& findings) const {
+    const auto before = clock_();
     const auto time = server.ask({"TIME"}, deadline);
-    const auto after = store::wall_clock();
+    const auto after = clock_();
     if (!time || time->list.size() != 2) return;
     const auto number = [](const std::string& text) {
       std::int64_t value = 0;
@@ -244,16 +249,22 @@ class RedisAdmin final : public StoreAdmin {
   }
 
   const redis::Settings settings_;
+  const WallClock clock_;
   redis::Service service_;
   redis::Seat seat_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<StoreAdmin>> open_redis_admin(std::string_view url, Deadline /*deadline*/) {
+Result<std::unique_ptr<StoreAdmin>> store::open_redis_admin(std::string_view url, WallClock clock) {
   auto settings = redis::parse_settings(url);
   if (!settings) return settings.error();
-  return std::unique_ptr<StoreAdmin>(std::make_unique<RedisAdmin>(std::move(*settings)));
+  return std::unique_ptr<StoreAdmin>(
+      std::make_unique<RedisAdmin>(std::move(*settings), std::move(clock)));
+}
+
+Result<std::unique_ptr<StoreAdmin>> open_redis_admin(std::string_view url, Deadline /*deadline*/) {
+  return store::open_redis_admin(url, store::wall_clock);
 }
 
 }  // namespace baton

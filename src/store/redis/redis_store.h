@@ -1,8 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "baton/redis_store.h"
 #include "core/lock_table.h"
@@ -15,5 +17,9 @@ struct RedisOptions {
 };
 
 Result<std::unique_ptr<LockStore>> open_redis_store(RedisOptions options, Deadline deadline);
+
+// `clock` is this machine's, in microseconds since 1970.
+Result<std::unique_ptr<StoreAdmin>> open_redis_admin(
+    std::string_view url, std::function<std::chrono::microseconds()> clock);
 
 }  // namespace baton::store
