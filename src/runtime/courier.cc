@@ -1,5 +1,6 @@
 #include "runtime/courier.h"
 
+#include <algorithm>
 #include <iterator>
 #include <type_traits>
 #include <utility>
@@ -13,7 +14,7 @@ namespace {
 constexpr Millis kMoment{1};
 constexpr std::size_t kWorthSharing = 8;
 
-// Whose thread this is.
+// Whose thread this is; its address tells one thread from another.
 thread_local const Courier* own = nullptr;
 
 Error closed() { return {.code = Code::cancelled, .message = "the client was closed"}; }
@@ -24,11 +25,10 @@ void Courier::send(Request request, Then then) {
   {
     const std::lock_guard lock(mutex_);
     if (!stopped_) {
-      Lane& lane = lanes_[only_ends_something(request) ? 1 : 0];
-      if (lane.empty() || lane.back().requests.size() == kMaxBatch) lane.emplace_back();
-      lane.back().requests.push_back(std::move(request));
-      lane.back().thens.push_back(std::move(then));
-      if (handing_out_ == 0 || !std::exchange(called_, true)) call_another();
+      Batch& batch = place_for(request, own == this ? &own : nullptr);
+      batch.requests.push_back(std::move(request));
+      batch.thens.push_back(std::move(then));
+      if (batch.requests.size() == 1) call_another();
       return;
     }
   }
@@ -36,18 +36,23 @@ void Courier::send(Request request, Then then) {
   then(request, refused, clock_.now());
 }
 
+Courier::Batch& Courier::place_for(const Request& request, Thread gatherer) {
+  const bool ends = only_ends_something(request);
+  const auto found = std::find_if(batches_.rbegin(), batches_.rend(), [&](const Batch& batch) {
+    return batch.ends == ends && batch.gatherer == gatherer && batch.requests.size() < kMaxBatch;
+  });
+  if (found != batches_.rend()) return *found;
+  return batches_.emplace_back(Batch{.ends = ends, .gatherer = gatherer});
+}
+
 std::size_t Courier::size() const {
   const std::lock_guard lock(mutex_);
   std::size_t size = 0;
-  for (const Lane& lane : lanes_) {
-    for (const Batch& batch : lane) size += batch.requests.size();
-  }
+  for (const Batch& batch : batches_) size += batch.requests.size();
   return size;
 }
 
 bool Courier::on_own_thread() const { return own == this; }
-
-bool Courier::nothing_gathered() const { return lanes_[0].empty() && lanes_[1].empty(); }
 
 void Courier::call_another() {
   if (idle_ > 0) {
@@ -57,45 +62,80 @@ void Courier::call_another() {
   }
 }
 
+std::size_t Courier::ready() const {
+  return static_cast<std::size_t>(std::count_if(
+      batches_.begin(), batches_.end(), [](const Batch& one) { return one.gatherer == nullptr; }));
+}
+
 void Courier::work() {
   own = this;
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
-    do {
-      gathered_.wait(lock, [&] { return stopped_ || !nothing_gathered(); });
-      // More is likely to come at once, and then whoever hands out takes it or calls.
-      gathered_.wait_for(lock, kMoment, [&] { return stopped_ || handing_out_ == 0; });
-    } while (!stopped_ && nothing_gathered());
+    gathered_.wait(lock, [&] { return stopped_ || !batches_.empty(); });
+    // Who gathers is likely to have more at once, and then sends it itself. Little is better sent
+    // with it: batches that differ much in size would stay so.
+    gathered_.wait_for(lock, kMoment,
+                       [&] { return stopped_ || batches_.empty() || is_worth_it(); });
     --idle_;
     if (stopped_) return;
+    if (batches_.empty()) continue;
     Batch batch = next();
-    if (!nothing_gathered()) call_another();
+    if (ready() > 0) call_another();
     lock.unlock();
     const Instant sent = clock_.now();
     auto replies = store_.apply(batch.requests, sent + apply_limit_ + Millis(500));
     lock.lock();
-    ++handing_out_;
+    handing_out_ += batch.requests.size();
     lock.unlock();
     hand_out(batch, replies, sent);
     lock.lock();
-    --handing_out_;
+    handing_out_ -= batch.requests.size();
+    close(&own);
   }
 }
 
-// From the other lane than the last, if anything is there: neither keeps the other waiting. If much
-// has gathered and others have nothing to do, they get their share of it.
+// The oldest that nobody adds to, or just the oldest. If it is the only one, much, and others have
+// nothing to do, they get their share of it.
 Courier::Batch Courier::next() {
-  if (!lanes_[1 - last_lane_].empty()) last_lane_ = 1 - last_lane_;
-  Lane& lane = lanes_[last_lane_];
-  called_ = false;
-  const std::size_t share = lane.front().requests.size() / (idle_ + 1);
-  if (lane.size() > 1 || idle_ == 0 || !lanes_[1 - last_lane_].empty() || share < kWorthSharing) {
-    Batch batch = std::move(lane.front());
-    lane.pop_front();
+  const auto oldest = std::find_if(batches_.begin(), batches_.end(),
+                                   [](const Batch& one) { return one.gatherer == nullptr; });
+  const auto chosen = oldest == batches_.end() ? batches_.begin() : oldest;
+  const std::size_t share = chosen->requests.size() / (idle_ + 1);
+  if (idle_ == 0 || ready() > 1 || share < kWorthSharing) {
+    Batch batch = std::move(*chosen);
+    batches_.erase(chosen);
     return batch;
   }
-  return lane.front().split_off(share);
+  return chosen->split_off(share);
+}
+
+bool Courier::is_worth_it() const {
+  return std::any_of(batches_.begin(), batches_.end(), [&](const Batch& one) {
+    return one.gatherer == nullptr && 2 * one.requests.size() >= handing_out_;
+  });
+}
+
+// What is ready already and of the same kind goes with it.
+void Courier::close(Thread gatherer) {
+  for (auto batch = batches_.begin(); batch != batches_.end();) {
+    if (batch->gatherer != gatherer) {
+      ++batch;
+      continue;
+    }
+    batch->gatherer = nullptr;
+    const auto other = std::find_if(batches_.begin(), batches_.end(), [&](const Batch& one) {
+      return &one != &*batch && one.gatherer == nullptr && one.ends == batch->ends &&
+             one.requests.size() + batch->requests.size() <= kMaxBatch;
+    });
+    if (other == batches_.end()) {
+      ++batch;
+      continue;
+    }
+    std::move(batch->requests.begin(), batch->requests.end(), std::back_inserter(other->requests));
+    std::move(batch->thens.begin(), batch->thens.end(), std::back_inserter(other->thens));
+    batch = batches_.erase(batch);
+  }
 }
 
 Courier::Batch Courier::Batch::split_off(std::size_t count) {
@@ -106,7 +146,7 @@ Courier::Batch Courier::Batch::split_off(std::size_t count) {
     all.erase(all.begin(), end);
     return some;
   };
-  return {first(requests), first(thens)};
+  return {.ends = ends, .requests = first(requests), .thens = first(thens)};
 }
 
 void Courier::hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent) {
@@ -125,16 +165,13 @@ void Courier::stop() {
     gathered_.notify_all();
   }
   threads_.clear();  // joins: nobody starts another now
-  for (Batch& batch : lanes_[1]) {
+  std::stable_partition(batches_.begin(), batches_.end(),
+                        [](const Batch& one) { return one.ends; });
+  for (Batch& batch : batches_) {
     const Instant sent = clock_.now();
-    auto replies = store_.apply(batch.requests, sent + kLastWords);
+    Result<std::vector<Reply>> replies = closed();
+    if (batch.ends) replies = store_.apply(batch.requests, sent + kLastWords);
     hand_out(batch, replies, sent);
-  }
-  for (Batch& batch : lanes_[0]) {
-    for (std::size_t i = 0; i < batch.requests.size(); ++i) {
-      Result<Reply> refused = closed();
-      batch.thens[i](batch.requests[i], refused, clock_.now());
-    }
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -15,8 +14,11 @@ namespace baton::runtime {
 
 // Sends the requests of callers that do not wait, in batches, on threads of its own: as many as the
 // store works on at once, started when they are needed. While all are on their way, what comes
-// gathers, and goes as one. What callbacks send gathers until all of their batch have been called,
-// for a moment at most; threads that are idle then get their share of it.
+// gathers, and goes as one, the oldest first.
+//
+// What callbacks send gathers apart, by the thread that calls them, until all of their batch have
+// been called, for a moment at most. Then that thread sends it, whatever the others do, so that the
+// store has work while other callbacks run; only if others are idle they get their share of it.
 //
 // Like the Batcher, it gathers requests that only end something apart from the others.
 class Courier {
@@ -44,21 +46,26 @@ class Courier {
  private:
   static constexpr std::size_t kMaxBatch = 512;
 
+  using Thread = const void*;
   struct Batch {
+    bool ends = false;          // something, and begins nothing
+    Thread gatherer = nullptr;  // the thread whose callbacks still add to it
     std::vector<Request> requests;
     std::vector<Then> thens;
 
     Batch split_off(std::size_t count);
   };
-  using Lane = std::deque<Batch>;  // all but the last are full
 
   void work();
   static void hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent);
 
   // Under the mutex:
+  Batch& place_for(const Request& request, Thread gatherer);
   void call_another();
+  [[nodiscard]] std::size_t ready() const;  // batches that nobody adds to any more
+  [[nodiscard]] bool is_worth_it() const;   // to send one of them now
   Batch next();
-  [[nodiscard]] bool nothing_gathered() const;
+  void close(Thread gatherer);
 
   LockStore& store_;
   Clock& clock_;
@@ -67,11 +74,9 @@ class Courier {
 
   mutable std::mutex mutex_;
   std::condition_variable gathered_;
-  std::array<Lane, 2> lanes_;    // endings in the second
-  std::size_t last_lane_ = 1;    // that a batch was taken from
+  std::deque<Batch> batches_;    // the oldest first
   std::size_t idle_ = 0;         // threads that wait for something to gather
-  std::size_t handing_out_ = 0;  // threads that call back
-  bool called_ = false;          // another thread, since a batch was last taken
+  std::size_t handing_out_ = 0;  // requests whose callbacks are being called
   bool stopped_ = false;
   std::vector<std::jthread> threads_;
 };

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
 #include <memory>
@@ -289,6 +290,35 @@ TEST(Courier, whoever_is_idle_gets_a_fair_share_of_much_that_gathered) {
     sizes = batches_from_a_callback(courier, store, 40);
   }
   EXPECT_EQ(sizes, (std::vector<std::size_t>{20, 20}));
+}
+
+TEST(Courier, a_thread_sends_what_its_callbacks_asked_for_whatever_other_callbacks_do) {
+  WeighingStore store;
+  std::latch blocked(1);
+  std::latch go_on(1);
+  std::latch answered(45);
+  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  const auto send = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      courier.send(numbered(2), [&](Request&, Result<Reply>&, Instant) { answered.count_down(); });
+    }
+  };
+  courier.send(numbered(1), [&](Request&, Result<Reply>&, Instant) {
+    send(5);
+    blocked.count_down();
+    go_on.wait();
+  });
+  blocked.wait();
+  courier.send(numbered(1), [&](Request&, Result<Reply>&, Instant) { send(40); });
+  std::vector<std::size_t> sizes;
+  const auto deadline = BootClock::now() + 60s;
+  while (std::count(sizes.begin(), sizes.end(), 40) == 0 && BootClock::now() < deadline) {
+    for (const auto size : store.take_sizes()) sizes.push_back(size);
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(std::count(sizes.begin(), sizes.end(), 40), 1) << "all of them, and nobody else's";
+  go_on.count_down();
+  answered.wait();
 }
 
 TEST(Courier, little_that_gathered_in_callbacks_goes_as_one) {
