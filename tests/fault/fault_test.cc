@@ -29,7 +29,8 @@ TEST_F(Fault, killed_holders_are_followed_by_others_and_no_two_hold_at_once) {
     auto& victim = processes[random() % processes.size()];
     // Every other one while it holds the lock, the rest wherever they are.
     if (i % 2 == 0) {
-      ASSERT_TRUE(poll_until([&] { return victim->stop_if([&] { return victim->holds(); }); }, 60s))
+      ASSERT_TRUE(
+          poll_until([&] { return victim->stop_if([&] { return victim->holds(); }); }, 60s, 20ms))
           << victim->err();
     }
     victim->die();
