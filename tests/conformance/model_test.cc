@@ -396,7 +396,7 @@ TEST(Model, the_store_answers_as_the_core_does) {
 // Takes a name for busy once it was released.
 class GrudgingStore final : public LockStore {
  public:
-  explicit GrudgingStore(std::shared_ptr<ManualTime> time)
+  explicit GrudgingStore(const std::shared_ptr<ManualTime>& time)
       : inner_(store::make_memory_store_at([time] { return time->now(); })) {}
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
@@ -424,8 +424,8 @@ class GrudgingStore final : public LockStore {
 };
 
 TEST(Model, a_wrong_store_is_caught_with_its_seed_and_the_shortest_sequence) {
-  const MakeStore make = [](std::shared_ptr<ManualTime> time) {
-    return std::make_unique<GrudgingStore>(std::move(time));
+  const MakeStore make = [](const std::shared_ptr<ManualTime>& time) {
+    return std::make_unique<GrudgingStore>(time);
   };
   const auto failure = first_failure(make, 1, 100);
   ASSERT_TRUE(failure);
