@@ -68,6 +68,10 @@ std::vector<Holding> Demo::holdings() {
       found.push_back({unit, holder.owner, holder.token, holder.expires_in});
       baton::Token& last = last_token_[unit];
       if (holder.token < last) tokens_grew_ = false;
+      if (holder.token > last) {
+        stage_.tell("unit/" + std::to_string(unit) + " is held by " + holder.owner +
+                    " with token " + std::to_string(holder.token));
+      }
       last = std::max(last, holder.token);
     }
   }

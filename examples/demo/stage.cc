@@ -61,12 +61,22 @@ void Stage::stop_all() {
   for (Actor& actor : actors_) kill(actor);
 }
 
-void Stage::say(const std::string& what) {
+std::string Stage::stamped(const std::string& what) const {
   const auto seconds = std::chrono::duration<double>(Clock::now() - started_).count();
   std::array<char, 32> stamp{};
   std::snprintf(stamp.data(), stamp.size(), "%5.1f s  ", seconds);
-  events_.push_back(stamp.data() + what);
+  return stamp.data() + what;
+}
+
+void Stage::say(const std::string& what) {
+  events_.push_back(stamped(what));
   if (!terminal_) std::printf("%s\n", events_.back().c_str());
+  std::fflush(stdout);
+}
+
+void Stage::tell(const std::string& what) {
+  if (terminal_) return;
+  std::printf("%s\n", stamped(what).c_str());
   std::fflush(stdout);
 }
 

@@ -34,6 +34,8 @@ class Stage {
   [[nodiscard]] std::vector<Actor>& actors() { return actors_; }
 
   void say(const std::string& what);
+  // What the live table shows, for those who do not see it: nothing on a terminal.
+  void tell(const std::string& what);
 
   // The live table: over itself on a terminal, left out elsewhere.
   void draw();
@@ -45,6 +47,8 @@ class Stage {
   [[nodiscard]] bool failed() const { return failed_; }
 
  private:
+  [[nodiscard]] std::string stamped(const std::string& what) const;
+
   const std::function<std::string()> picture_;
   std::vector<Actor> actors_;
   std::vector<std::string> events_;

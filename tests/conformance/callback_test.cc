@@ -10,17 +10,15 @@
 #include <optional>
 #include <thread>
 
-#include "replicas.h"
+#include "clients.h"
 
 namespace baton::test {
 namespace {
 
-const AcquireOptions kPatient{.ttl = 3s, .wait = 600s};
+const AcquireOptions kVeryPatient{.ttl = 3s, .wait = 600s};
 
-class Callback : public Replicas {
+class Callback : public Client {
  protected:
-  Callback() : Replicas(fresh_store) {}
-
   // What a callback was given.
   template <typename T>
   struct Answer {
@@ -37,7 +35,9 @@ class Callback : public Replicas {
   }
 };
 
-TEST_F(Callback, a_free_lock_is_granted_and_free_again_once_its_release_was_answered) {
+INSTANTIATE_TEST_SUITE_P(Wakeups, Callback, ::testing::Bool(), wakeups_name);
+
+TEST_P(Callback, a_free_lock_is_granted_and_free_again_once_its_release_was_answered) {
   auto a = replica("a");
   auto b = replica("b");
   Answer<Lease> granted;
@@ -56,7 +56,7 @@ TEST_F(Callback, a_free_lock_is_granted_and_free_again_once_its_release_was_answ
   EXPECT_GT(next->token(), lease->token());
 }
 
-TEST_F(Callback, a_taken_lock_is_busy_at_once_for_who_does_not_wait) {
+TEST_P(Callback, a_taken_lock_is_busy_at_once_for_who_does_not_wait) {
   auto a = replica("a");
   auto b = replica("b");
   const auto held = a.locks.acquire(kName, kShort).value();
@@ -68,24 +68,24 @@ TEST_F(Callback, a_taken_lock_is_busy_at_once_for_who_does_not_wait) {
   EXPECT_NE(busy.error().message.find("held by a"), std::string::npos) << busy.error().message;
 }
 
-TEST_F(Callback, a_taken_lock_comes_to_who_waits_when_its_holder_lets_go) {
+TEST_P(Callback, a_taken_lock_comes_to_who_waits_when_its_holder_lets_go) {
   auto a = replica("a");
   auto b = replica("b");
   auto held = a.locks.acquire(kName, {.ttl = 600s}).value();
   Answer<Lease> asked;
-  b.locks.acquire_async({kName}, kPatient, asked.then());
+  b.locks.acquire_async({kName}, kVeryPatient, asked.then());
   EXPECT_TRUE(eventually([&] { return a.locks.get(kName).value().waiting == 1; }));
   EXPECT_FALSE(is_there(asked.future));
   held.release_async();
   EXPECT_TRUE(value_of(asked));
 }
 
-TEST_F(Callback, a_wait_that_is_stopped_is_cancelled_and_leaves_the_queue) {
+TEST_P(Callback, a_wait_that_is_stopped_is_cancelled_and_leaves_the_queue) {
   auto a = replica("a");
   auto b = replica("b");
   const auto held = a.locks.acquire(kName, {.ttl = 600s}).value();
   std::stop_source stop;
-  AcquireOptions options = kPatient;
+  AcquireOptions options = kVeryPatient;
   options.stop = stop.get_token();
   Answer<Lease> asked;
   b.locks.acquire_async({kName}, options, asked.then());
@@ -98,7 +98,7 @@ TEST_F(Callback, a_wait_that_is_stopped_is_cancelled_and_leaves_the_queue) {
   EXPECT_EQ(value_of(late).error().code, Code::cancelled) << "stopped before it began";
 }
 
-TEST_F(Callback, what_is_refused_without_asking_the_store_is_told_on_a_thread_of_the_client) {
+TEST_P(Callback, what_is_refused_without_asking_the_store_is_told_on_a_thread_of_the_client) {
   auto a = replica("a");
   std::thread::id told_on;
   Answer<Lease> asked;
@@ -110,7 +110,7 @@ TEST_F(Callback, what_is_refused_without_asking_the_store_is_told_on_a_thread_of
   EXPECT_NE(told_on, std::this_thread::get_id());
 }
 
-TEST_F(Callback, last_words_are_written_with_the_release) {
+TEST_P(Callback, last_words_are_written_with_the_release) {
   auto a = replica("a");
   auto lease = a.locks.acquire(kName, kShort).value();
   Answer<void> released;
@@ -119,7 +119,7 @@ TEST_F(Callback, last_words_are_written_with_the_release) {
   EXPECT_EQ(a.locks.acquire(kName, kShort).value().note(), (Note{7, "done"}));
 }
 
-TEST_F(Callback, a_second_release_says_that_it_was_released_before) {
+TEST_P(Callback, a_second_release_says_that_it_was_released_before) {
   auto a = replica("a");
   auto lease = a.locks.acquire(kName, kShort).value();
   Answer<void> first;
@@ -130,7 +130,7 @@ TEST_F(Callback, a_second_release_says_that_it_was_released_before) {
   EXPECT_EQ(value_of(second).error().code, Code::lost);
 }
 
-TEST_F(Callback, a_lease_that_is_dropped_in_a_callback_is_released_without_holding_it_up) {
+TEST_P(Callback, a_lease_that_is_dropped_in_a_callback_is_released_without_holding_it_up) {
   auto a = replica("a");
   auto b = replica("b");
   std::atomic<bool> returned = false;
@@ -146,7 +146,7 @@ TEST_F(Callback, a_lease_that_is_dropped_in_a_callback_is_released_without_holdi
   expect_free_before(500s, b.locks);
 }
 
-TEST_F(Callback, what_a_callback_holds_may_have_a_lease_that_goes_with_it) {
+TEST_P(Callback, what_a_callback_holds_may_have_a_lease_that_goes_with_it) {
   auto a = replica("a");
   auto b = replica("b");
   struct Session {
@@ -166,7 +166,7 @@ TEST_F(Callback, what_a_callback_holds_may_have_a_lease_that_goes_with_it) {
   expect_free_before(500s, b.locks);
 }
 
-TEST_F(Callback, a_grant_whose_answer_was_lost_is_taken_back) {
+TEST_P(Callback, a_grant_whose_answer_was_lost_is_taken_back) {
   auto a = replica("a");
   auto b = replica("b");
   a.line->set(Line::loses_replies);
@@ -179,7 +179,7 @@ TEST_F(Callback, a_grant_whose_answer_was_lost_is_taken_back) {
   expect_free_before(500s, b.locks);
 }
 
-TEST_F(Callback, a_release_that_did_not_come_through_is_sent_again) {
+TEST_P(Callback, a_release_that_did_not_come_through_is_sent_again) {
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, {.ttl = 600s}).value();
@@ -191,7 +191,7 @@ TEST_F(Callback, a_release_that_did_not_come_through_is_sent_again) {
   expect_free_before(500s, b.locks);
 }
 
-TEST_F(Callback, a_client_that_goes_still_gives_back_what_it_had) {
+TEST_P(Callback, a_client_that_goes_still_gives_back_what_it_had) {
   auto b = replica("b");
   {
     auto a = replica("a");
@@ -206,11 +206,12 @@ TEST_F(Callback, a_client_that_goes_still_gives_back_what_it_had) {
   }
 }
 
-TEST_F(Callback, many_callers_without_threads_exclude_each_other) {
+TEST_P(Callback, many_callers_without_threads_exclude_each_other) {
   auto a = replica("a");
   auto b = replica("b");
-  constexpr int kCallers = 30;
-  constexpr int kTurns = 4;
+  // Each waits for up to a second if nobody wakes it.
+  const int callers = GetParam() ? 6 : 30;
+  const int each = GetParam() ? 2 : 4;
   std::atomic<int> holding = 0;
   std::atomic<int> turns = 0;
   std::atomic<bool> overlap = false;
@@ -227,8 +228,8 @@ TEST_F(Callback, many_callers_without_threads_exclude_each_other) {
       });
     });
   };
-  for (int i = 0; i < kCallers; ++i) take(i % 2 == 0 ? a.locks : b.locks, kTurns);
-  EXPECT_TRUE(eventually([&] { return turns == kCallers * kTurns; })) << turns;
+  for (int i = 0; i < callers; ++i) take(i % 2 == 0 ? a.locks : b.locks, each);
+  EXPECT_TRUE(eventually([&] { return turns == callers * each; })) << turns;
   EXPECT_FALSE(overlap);
 }
 

@@ -9,9 +9,7 @@
 namespace baton::test {
 namespace {
 
-INSTANTIATE_TEST_SUITE_P(Wakeups, Client, ::testing::Values(false, true), [](const auto& wakeups) {
-  return std::string(wakeups.param ? "dropped" : "delivered");
-});
+INSTANTIATE_TEST_SUITE_P(Wakeups, Client, ::testing::Bool(), wakeups_name);
 
 TEST_P(Client, a_free_lock_is_granted_and_a_taken_one_is_busy_at_once) {
   auto a = replica("a");

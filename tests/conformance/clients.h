@@ -9,6 +9,10 @@ namespace baton::test {
 
 inline const AcquireOptions kPatient{.ttl = 3s, .wait = 60s};
 
+inline std::string wakeups_name(const ::testing::TestParamInfo<bool>& dropped) {
+  return dropped.param ? "dropped" : "delivered";
+}
+
 class Client : public Replicas, public ::testing::WithParamInterface<bool> {
  protected:
   Client() : Replicas(fresh_store) {}

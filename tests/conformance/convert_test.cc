@@ -49,9 +49,7 @@ class Convert : public Client {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Wakeups, Convert, ::testing::Values(false, true), [](const auto& wakeups) {
-  return std::string(wakeups.param ? "dropped" : "delivered");
-});
+INSTANTIATE_TEST_SUITE_P(Wakeups, Convert, ::testing::Bool(), wakeups_name);
 
 TEST_P(Convert, nobody_shares_a_lock_that_its_holder_believes_to_have_alone) {
   if (!can_convert()) return;

@@ -6,13 +6,16 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <sstream>
 
 #include "core/apply.h"
 #include "harness.h"
+#include "store/memory/memory_store.h"
 
 namespace baton::test {
 namespace {
@@ -292,10 +295,12 @@ std::string compare_find(LockStore& store, const core::LockTable& table, core::S
   return {};
 }
 
+using MakeStore = std::function<std::unique_ptr<LockStore>(std::shared_ptr<ManualTime>)>;
+
 // The first difference in words, or nothing.
-std::string run(const std::vector<Step>& steps) {
+std::string run(const std::vector<Step>& steps, const MakeStore& make) {
   auto time = std::make_shared<ManualTime>();
-  const auto store = factory().fresh(time);
+  const auto store = make(time);
   const Capabilities can = store->capabilities();
   core::LockTable table;
   core::Effects effects;
@@ -317,16 +322,30 @@ std::string run(const std::vector<Step>& steps) {
   return compare_find(*store, table, time->now(), comparison);
 }
 
-std::vector<Step> shrink(std::vector<Step> steps) {
+// Without the steps, and then without the requests, that it does not take.
+std::vector<Step> shrink(std::vector<Step> steps, const MakeStore& make) {
   int tries = 400;
-  for (bool smaller = true; smaller && tries > 0;) {
+  bool smaller = true;
+  const auto take_if_it_fails = [&](std::vector<Step> fewer) {
+    if (--tries < 0 || run(fewer, make).empty()) return;
+    steps = std::move(fewer);
+    smaller = true;
+  };
+  while (smaller && tries > 0) {
     smaller = false;
-    for (std::size_t i = steps.size(); i-- > 0 && tries > 0; --tries) {
+    for (std::size_t i = steps.size(); i-- > 0;) {
       std::vector<Step> fewer = steps;
       const Millis advance = fewer[i].advance;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
       if (i < fewer.size()) fewer[i].advance += advance;
-      if (!run(fewer).empty()) steps = std::move(fewer), smaller = true;
+      take_if_it_fails(std::move(fewer));
+    }
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      for (std::size_t j = steps[i].batch.size(); j-- > 0 && steps[i].batch.size() > 1;) {
+        std::vector<Step> fewer = steps;
+        fewer[i].batch.erase(fewer[i].batch.begin() + static_cast<std::ptrdiff_t>(j));
+        take_if_it_fails(std::move(fewer));
+      }
     }
   }
   return steps;
@@ -341,6 +360,25 @@ std::string print(const std::vector<Step>& steps) {
   return out.str();
 }
 
+struct Failure {
+  std::uint64_t seed = 0;
+  std::vector<Step> steps;
+  std::string text;
+};
+
+std::optional<Failure> first_failure(const MakeStore& make, std::uint64_t first, int count) {
+  const Capabilities can = make(std::make_shared<ManualTime>())->capabilities();
+  for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(count); ++seed) {
+    const auto steps = Generator(seed, can).sequence();
+    if (run(steps, make).empty()) continue;
+    auto fewer = shrink(steps, make);
+    std::string text =
+        "seed " + std::to_string(seed) + ": " + run(fewer, make) + "\n" + print(fewer);
+    return Failure{seed, std::move(fewer), std::move(text)};
+  }
+  return std::nullopt;
+}
+
 TEST(Model, the_store_answers_as_the_core_does) {
   const char* one = std::getenv("BATON_MODEL_SEED");
   const char* many = std::getenv("BATON_MODEL_SEQUENCES");
@@ -348,14 +386,62 @@ TEST(Model, the_store_answers_as_the_core_does) {
   const auto count = one != nullptr    ? 1
                      : many != nullptr ? std::atoi(many)
                                        : factory().model_sequences();
-  const Capabilities can = factory().fresh(std::make_shared<ManualTime>())->capabilities();
-  for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(count); ++seed) {
-    const auto steps = Generator(seed, can).sequence();
-    if (run(steps).empty()) continue;
-    const auto fewer = shrink(steps);
-    FAIL() << "seed " << seed << ": " << run(fewer) << "\n" << print(fewer);
-  }
+  const auto failure = first_failure(
+      [](std::shared_ptr<ManualTime> time) { return factory().fresh(std::move(time)); }, first,
+      count);
+  EXPECT_FALSE(failure) << failure->text;
   RecordProperty("sequences", count);
+}
+
+// Takes a name for busy once it was released.
+class GrudgingStore final : public LockStore {
+ public:
+  explicit GrudgingStore(const std::shared_ptr<ManualTime>& time)
+      : inner_(store::make_memory_store_at([time] { return time->now(); })) {}
+
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    auto replies = inner_->apply(batch, deadline);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const std::string& key = batch[i].asks.front().key;
+      if (batch[i].verb == Verb::release) released_.insert(key);
+      if (batch[i].verb == Verb::acquire && released_.contains(key)) {
+        (*replies)[i] = Reply{.outcome = Outcome::busy};
+      }
+    }
+    return replies;
+  }
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    return inner_->find(query, deadline);
+  }
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return inner_->watch(channel, sink);
+  }
+  [[nodiscard]] Capabilities capabilities() const override { return inner_->capabilities(); }
+
+ private:
+  std::unique_ptr<LockStore> inner_;
+  std::set<std::string> released_;
+};
+
+TEST(Model, a_wrong_store_is_caught_with_its_seed_and_the_shortest_sequence) {
+  const MakeStore make = [](const std::shared_ptr<ManualTime>& time) {
+    return std::make_unique<GrudgingStore>(time);
+  };
+  const auto failure = first_failure(make, 1, 100);
+  ASSERT_TRUE(failure);
+  EXPECT_TRUE(failure->text.starts_with("seed " + std::to_string(failure->seed) + ": outcome\n"))
+      << failure->text;
+  std::vector<Verb> verbs;
+  for (const Step& step : failure->steps) {
+    for (const Request& request : step.batch) {
+      verbs.push_back(request.verb);
+      EXPECT_NE(failure->text.find("\n    " + describe(request) + "\n"), std::string::npos);
+    }
+  }
+  EXPECT_EQ(verbs, (std::vector{Verb::release, Verb::acquire})) << failure->text;
+  const auto again = first_failure(make, failure->seed, 1);
+  ASSERT_TRUE(again) << "its seed does not show it";
+  EXPECT_EQ(again->text, failure->text);
 }
 
 }  // namespace

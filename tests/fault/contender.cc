@@ -1,15 +1,19 @@
 // A replica for fault tests: takes one lock again and again, and writes down what it believes, so
-// that a checker can judge afterwards. It is killed, paused and cut off by its parent.
+// that a checker can judge afterwards. It is killed and paused by its parent.
 //
 //   contender contend URL SUBJECT HISTORY DATA TTL_MS HOLD_MS ROUNDS OWNER    (ROUNDS 0: for ever)
 //   contender wait URL SUBJECT COUNT TTL_MS                                   waits till it is
 //   killed
 //
 // HISTORY gets a line an event, each in one write(2), so that a SIGKILL loses none:
+//   A <boot time ns> 0            asks for the lock, and waits
+//   E <boot time ns> 0            the wait has ended without a grant
 //   G <boot time ns> <token>      granted: the time is after the grant
 //   B <boot time ns> <token>      believed to hold it at that time
 //   W <boot time ns> <token>      wrote under it
 //   R <boot time ns> <token>      wanted to write; the fence refused
+//   L <boot time ns> <token>      has let go
+// What is done to it, its parent notes: see fault.h.
 
 #include <sqlite3.h>
 #include <unistd.h>
@@ -18,6 +22,7 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "baton/fence.h"
@@ -99,26 +104,31 @@ int contend(const std::vector<std::string>& words) {
   std::puts("started");
   std::fflush(stdout);
   for (long round = 0; rounds == 0 || round < rounds;) {
+    history.note('A', baton::BootClock::now(), 0);
     auto lease = locks.acquire({.subject = words.at(3)}, {.ttl = ttl, .wait = 120s});
     if (!lease) {
       if (!lease.error().retryable) {
         std::fprintf(stderr, "acquire: %s\n", lease.error().message.c_str());
         return 4;
       }
+      history.note('E', baton::BootClock::now(), 0);
       continue;
     }
     ++round;
-    history.note('G', baton::BootClock::now(), lease->token());
+    const baton::Token token = lease->token();
+    history.note('G', baton::BootClock::now(), token);
     const auto until = baton::BootClock::now() + hold;
     do {
       // The time first: if valid() is true a little later, it was so then.
       const auto at = baton::BootClock::now();
-      if (lease->valid()) history.note('B', at, lease->token());
+      if (lease->valid()) history.note('B', at, token);
       std::this_thread::sleep_for(1ms);
     } while (baton::BootClock::now() < until);
     // On purpose without asking valid(): the fence must be enough.
     const bool written = data.write(*lease);
-    history.note(written ? 'W' : 'R', baton::BootClock::now(), lease->token());
+    history.note(written ? 'W' : 'R', baton::BootClock::now(), token);
+    { const baton::Lease gone = std::move(*lease); }
+    history.note('L', baton::BootClock::now(), token);
   }
   return 0;
 }

@@ -2,11 +2,11 @@
 // to run and are not compared, nor is what is said on stderr while something is waited for.
 
 #include <fstream>
-#include <iterator>
 #include <regex>
 #include <sstream>
 
 #include "integration/cli_support.h"
+#include "integration/docs_page.h"
 
 namespace baton::test {
 namespace {
@@ -15,25 +15,6 @@ struct Example {
   std::string command;
   std::string printed;
 };
-
-std::string page(const std::string& name) {
-  std::ifstream file(std::string(BATON_SOURCE_DIR "/docs/") + name, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-// The blocks of a kind: console, yaml, …
-std::vector<std::string> blocks(const std::string& text, const std::string& kind) {
-  std::vector<std::string> found;
-  const std::string fence = "\n```";
-  for (auto at = text.find(fence + kind + "\n"); at != std::string::npos;
-       at = text.find(fence + kind + "\n", at)) {
-    at += fence.size() + kind.size() + 1;
-    const auto end = text.find(fence, at);
-    found.push_back(text.substr(at, end + 1 - at));
-    at = end;
-  }
-  return found;
-}
 
 std::vector<Example> examples_in(const std::string& block) {
   std::vector<Example> examples;

@@ -2,12 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
-
 #include "conformance/harness.h"
 #include "net/http_client.h"
 #include "store/etcd/etcd_store.h"
 #include "store/etcd/settings.h"
+#include "support/certificates.h"
 #include "support/etcd_server.h"
 #include "support/postgres_server.h"
 #include "support/wait.h"
@@ -247,27 +246,13 @@ TEST(EtcdOpen, a_write_that_meets_a_used_up_quota_is_in_doubt) {
 // A CA, a server certificate for 127.0.0.1 and one for a client, made by the real openssl.
 class EtcdTls : public ::testing::Test {
  protected:
-  TempDir dir{"tls"};
+  Certificates certificates;
 
   void SetUp() override {
-    openssl({"req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem",
-             "-days", "2", "-subj", "/CN=test CA"});
-    sign("server", "subjectAltName=IP:127.0.0.1");
-    sign("client", "extendedKeyUsage=clientAuth");
+    certificates.sign("server", "subjectAltName=IP:127.0.0.1");
+    certificates.sign("client", "extendedKeyUsage=clientAuth");
   }
-  void openssl(std::vector<std::string> words) const {
-    words.insert(words.begin(), "openssl");
-    const Finished done = run({.argv = std::move(words), .cwd = dir.path()});
-    ASSERT_TRUE(done.status.success()) << done.err;
-  }
-  void sign(const std::string& name, const std::string& extension) const {
-    openssl({"req", "-newkey", "rsa:2048", "-nodes", "-keyout", name + ".key", "-out",
-             name + ".csr", "-subj", "/CN=" + name});
-    std::ofstream(dir / (name + ".ext")) << extension << '\n';
-    openssl({"x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-             "-CAcreateserial", "-days", "2", "-out", name + ".pem", "-extfile", name + ".ext"});
-  }
-  [[nodiscard]] std::string file(const std::string& name) const { return (dir / name).string(); }
+  [[nodiscard]] std::string file(const std::string& name) const { return certificates.file(name); }
 };
 
 TEST_F(EtcdTls, both_sides_prove_who_they_are) {
@@ -292,7 +277,7 @@ TEST_F(EtcdTls, both_sides_prove_who_they_are) {
 }
 
 TEST_F(EtcdTls, a_certificate_for_another_host_is_refused) {
-  sign("server", "subjectAltName=DNS:elsewhere.example");
+  certificates.sign("server", "subjectAltName=DNS:elsewhere.example");
   const EtcdServer server(
       {.arguments = {"--cert-file", file("server.pem"), "--key-file", file("server.key")},
        .scheme = "https"});

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <future>
 #include <mutex>
+#include <thread>
 
 #include "postgres_advisory_database.h"
 #include "support/fault_proxy.h"
@@ -317,10 +318,13 @@ class PostgresAdvisoryCut : public PostgresAdvisoryFault {
 };
 
 TEST_F(PostgresAdvisoryCut, a_holder_that_is_cut_off_is_freed_within_its_ttl) {
+  constexpr Millis kTtl = 12s;
   const auto cut_off = store_behind_the_proxy();
   const auto other = database.store();
   const auto sent = BootClock::now();
-  ASSERT_EQ(ask(*cut_off, with_ttl(acquire(1, kJob), 3000ms)).outcome, Outcome::granted);
+  ASSERT_EQ(ask(*cut_off, with_ttl(acquire(1, kJob), kTtl)).outcome, Outcome::granted);
+  // Just before its next heartbeat: that much of its TTL is over, and is left to a slow machine.
+  std::this_thread::sleep_for(kTtl / 3);
   proxy.cut();
   const auto cut = BootClock::now();
   Request queued = acquire(2, kJob, 60s);
@@ -330,9 +334,9 @@ TEST_F(PostgresAdvisoryCut, a_holder_that_is_cut_off_is_freed_within_its_ttl) {
   ASSERT_TRUE(poll_until(
       [&] { return ask(*other, request(Verb::claim, 2, kJob)).outcome == Outcome::granted; }, 60s,
       10ms));
-  // Never before the first holder's trust is over; and soon after, however slow this machine is.
-  EXPECT_GE(BootClock::now() - sent, 3000ms);
-  EXPECT_LE(BootClock::now() - cut, 3000ms + 5s);
+  const auto freed = BootClock::now();
+  EXPECT_GE(freed - sent, kTtl) << "the first holder still trusted it";
+  EXPECT_LE(freed - cut, kTtl);
   proxy.heal();
   EXPECT_TRUE(poll_until([&] {
     const auto renewed = ask(*cut_off, request(Verb::renew, 1, kJob), in(500ms));
@@ -341,14 +345,14 @@ TEST_F(PostgresAdvisoryCut, a_holder_that_is_cut_off_is_freed_within_its_ttl) {
   EXPECT_EQ(look(*other, kJob).holders.at(0).grant, grant(2));
 }
 
-TEST_F(PostgresAdvisoryCut,
-       waiters_that_are_cut_off_delay_the_next_by_no_more_than_their_hand_offs) {
+TEST_F(PostgresAdvisoryCut, waiters_that_are_cut_off_delay_the_next_by_less_than_a_ttl_each) {
+  constexpr Millis kTtl = 5s;
   const auto cut_off = store_behind_the_proxy();
   const auto other = database.store();
-  ASSERT_EQ(ask(*cut_off, with_ttl(acquire(1, kJob), 2000ms)).outcome, Outcome::granted);
+  ASSERT_EQ(ask(*cut_off, with_ttl(acquire(1, kJob), kTtl)).outcome, Outcome::granted);
   for (std::uint64_t i = 2; i <= 3; ++i) {
-    Request waiter = with_ttl(acquire(i, kJob, 60s), 2000ms);
-    waiter.handoff = 1000ms;
+    Request waiter = with_ttl(acquire(i, kJob, 60s), kTtl);
+    waiter.handoff = kTtl / 5;
     ASSERT_EQ(ask(*cut_off, waiter).outcome, Outcome::queued);
     ASSERT_TRUE(poll_until([&] { return look(*other, kJob).waiting == i - 1; }));
   }
@@ -359,7 +363,8 @@ TEST_F(PostgresAdvisoryCut,
   ASSERT_TRUE(poll_until(
       [&] { return ask(*other, request(Verb::claim, 4, kJob)).outcome == Outcome::granted; }, 60s,
       10ms));
-  EXPECT_LE(BootClock::now() - cut, 2000ms + 2 * 1000ms + 5s);
+  // That they cost only a hand-off each leaves the rest to a slow machine.
+  EXPECT_LE(BootClock::now() - cut, kTtl * (1 + 2));
 }
 
 TEST_F(PostgresAdvisoryCut, a_gap_that_is_shorter_than_the_ttl_costs_nothing) {
