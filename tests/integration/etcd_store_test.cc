@@ -389,18 +389,24 @@ TEST_F(EtcdStoreBehindALine, a_removal_that_failed_does_not_end_a_waiter_who_hol
 }
 
 TEST_F(EtcdStoreBehindALine, a_write_beside_a_renewal_does_not_take_it_back) {
-  ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
-  line_.hold("request_put");
-  std::jthread beside([this] {
-    EXPECT_EQ(outcome(*behind_, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
-  });
-  ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
-  time_.advance(kTtl - 1s);
-  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
-  line_.let_go();
-  beside.join();
-  time_.advance(kTtl - 1s);
-  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  const Request renew = same_asks(Verb::renew, acquire(1, kName));
+  Request noted = renew;
+  noted.change.text = "half of it is done";
+  for (const auto& [write, answer] :
+       {std::pair(acquire(2, kName, Mode::X, kTicket), Outcome::queued),
+        std::pair(noted, Outcome::granted)}) {
+    ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
+    time_.advance(1s);
+    line_.hold("request_put");
+    std::jthread beside([&] { EXPECT_EQ(outcome(*behind_, write), answer); });
+    ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
+    time_.advance(kTtl - 2s);
+    EXPECT_EQ(outcome(*behind_, renew), Outcome::granted);
+    line_.let_go();
+    beside.join();
+    time_.advance(kTtl - 1s);
+    EXPECT_EQ(outcome(*behind_, renew), Outcome::granted);
+  }
 }
 
 // A member was frozen, and the process has gone on with another one.
