@@ -42,7 +42,7 @@ class EtcdServer {
   [[nodiscard]] std::string endpoint(std::size_t member = 0) const;  // 127.0.0.1:port
   [[nodiscard]] std::string log(std::size_t member = 0) const;
 
-  // The answer to a POST to the JSON gateway; empty if there is none. For plain http only.
+  // The answer to a POST to the JSON gateway, a refusal too. For plain http only.
   [[nodiscard]] std::string post(std::size_t member, const std::string& path,
                                  const std::string& body) const;
 
