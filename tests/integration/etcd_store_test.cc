@@ -436,6 +436,33 @@ TEST_F(EtcdStoreBehindALine, an_acquire_that_arrives_late_takes_nothing) {
   EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::granted);
 }
 
+// What is left of the unanswered write is for whoever writes next.
+TEST_F(EtcdStoreBehindALine, renewals_and_looks_go_on_while_writes_get_no_answer) {
+  const Request held = acquire(1, kName);
+  ASSERT_EQ(outcome(*behind_, held), Outcome::granted);
+  ASSERT_NO_FATAL_FAILURE(leave_unanswered(*behind_, acquire(2, kOther)));
+  line_.hold("/v3/lease/grant");
+  EXPECT_TRUE(poll_until([&] {
+    EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, held)), Outcome::granted);
+    EXPECT_EQ(outcome(*behind_, same_asks(Verb::get, held)), Outcome::done);
+    return HasFailure() || !line_.held().empty();
+  })) << "nobody clears up";
+  EXPECT_EQ(outcome(*behind_, acquire(2, kOther)), Outcome::granted);
+}
+
+TEST_F(EtcdStoreBehindALine, renewals_alone_make_an_unanswered_write_void) {
+  const Request held = acquire(1, kName);
+  ASSERT_EQ(outcome(*behind_, held), Outcome::granted);
+  ASSERT_NO_FATAL_FAILURE(leave_unanswered(*behind_, acquire(2, kOther)));
+  const std::size_t before = keys_left();
+  EXPECT_TRUE(poll_until([&] {
+    EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, held)), Outcome::granted);
+    return keys_left() > before;
+  }));
+  arrive_late();
+  EXPECT_EQ(outcome(*process(), acquire(3, kOther)), Outcome::granted);
+}
+
 TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
   const auto a = process();
   const auto b = process();
