@@ -236,8 +236,8 @@ void EtcdDocuments::wake_here(const Step& step) {
 
 Result<void> EtcdDocuments::clear_up(Deadline deadline) {
   auto settled = era_.settle(deadline);
-  // A store that is full takes no key, but renewals and releases must go on.
-  if (!settled && settled.error().retryable) return settled;
+  // A store that is full takes no key, but releases must go on.
+  if (!settled && settled.error().code != Code::bad_store) return settled;
   return drop_ended(deadline);
 }
 
