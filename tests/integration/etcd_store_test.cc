@@ -56,6 +56,9 @@ class EtcdStore : public ::testing::Test {
     const auto at = answer.find("\"" + name + "\":\"");
     return at == std::string::npos ? 0 : std::stoul(answer.substr(at + name.size() + 4));
   }
+  static std::size_t revision() {
+    return number(tell("/v3/kv/range", R"({"key":"eA=="})"), "revision");
+  }
   // What is left in etcd below the prefix of this test.
   [[nodiscard]] std::size_t keys_left() const {
     const std::string prefix = "p" + std::to_string(prefixes_) + "/";
@@ -461,6 +464,51 @@ TEST_F(EtcdStoreBehindALine, renewals_alone_make_an_unanswered_write_void) {
   }));
   arrive_late();
   EXPECT_EQ(outcome(*process(), acquire(3, kOther)), Outcome::granted);
+}
+
+TEST_F(EtcdStoreBehindALine, one_name_that_is_changed_costs_few_writes_more_to_remove_ended_marks) {
+  const auto name = [](std::uint64_t i) { return "DEFAULT:many:" + std::to_string(i); };
+  constexpr std::uint64_t kNames = 64;
+  for (std::uint64_t i = 0; i < kNames; ++i) {
+    ASSERT_EQ(outcome(*behind_, acquire(100 + i, name(i))), Outcome::granted);
+  }
+  ASSERT_EQ(keys_left(), 2 * kNames);
+  time_.advance(kTtl + 1s);
+  line_.hold("request_delete_range");
+  std::jthread remover(
+      [this] { EXPECT_EQ(outcome(*behind_, acquire(1, kOther)), Outcome::granted); });
+  ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
+  ASSERT_EQ(outcome(*process(), acquire(2, name(7), Mode::X, kTicket)), Outcome::queued);
+  const std::size_t before = revision();
+  line_.let_go();
+  remover.join();
+  EXPECT_LE(keys_left(), kNames + 4) << "beside the documents: what belongs to both who live";
+  EXPECT_LT(revision() - before, 10U);
+}
+
+// Else a process of which somebody always ends would never come to what it was asked for.
+TEST_F(EtcdStore, whoever_ends_while_ended_marks_are_removed_is_left_to_the_next_request) {
+  ManualTime time;
+  std::atomic<bool> passes = false;
+  const auto now = [&] {
+    if (passes) time.advance(10s);
+    return time.now();
+  };
+  const auto a =
+      store::open_etcd_store(
+          {.url = url_, .now = now, .least_lease = std::chrono::minutes(10), .revoke_at_end = true},
+          soon())
+          .value();
+  constexpr std::uint64_t kNames = 8;
+  for (std::uint64_t i = 1; i <= kNames; ++i) {
+    Request request = acquire(i, "DEFAULT:many:" + std::to_string(i));
+    request.ttl = i * 10s - 5s;
+    ASSERT_EQ(outcome(*a, request), Outcome::granted);
+  }
+  passes = true;
+  EXPECT_EQ(outcome(*a, same_asks(Verb::get, acquire(99, kOther))), Outcome::done);
+  EXPECT_LT(keys_left(), 2 * kNames) << "some have ended";
+  EXPECT_GT(keys_left(), kNames + 1);
 }
 
 TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
