@@ -7,6 +7,7 @@
 #include "integration/examine_support.h"
 #include "store/etcd/examine.h"
 #include "support/etcd_server.h"
+#include "support/fault_proxy.h"
 #include "support/wait.h"
 
 namespace baton::test {
@@ -43,6 +44,17 @@ TEST(EtcdExamine, versions_whose_stale_leaders_revoke_leases_are_known) {
   for (const char* mended : {"3.4.31", "3.4.37", "3.5.13", "3.5.21", "3.6.0", "4.0.0", "", "x"}) {
     EXPECT_FALSE(store::etcd::revokes_live_leases(mended)) << mended;
   }
+}
+
+// Each answer takes less than the patience with a member, all of them together more.
+TEST(EtcdExamine, a_slow_member_is_up_and_tells_its_version) {
+  EtcdServer cluster({.members = 3});
+  const std::string one = "etcd://" + cluster.endpoint(0);
+  const Codes quick = codes(one);
+  FaultProxy line(std::stoi(one.substr(one.rfind(':') + 1)));
+  line.delay(400ms);
+  const std::string slow = "etcd://127.0.0.1:" + std::to_string(line.port());
+  EXPECT_TRUE(poll_until([&] { return codes(slow) == quick; }, 2 * patience));
 }
 
 TEST(EtcdExamine, one_member_is_no_majority) {
