@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <stdexcept>
 
 #include "conformance/harness.h"
 #include "store/etcd/etcd_store.h"
@@ -410,13 +411,12 @@ TEST_F(EtcdStoreBehindALine, a_write_beside_a_renewal_does_not_take_it_back) {
   const Request renew = same_asks(Verb::renew, acquire(1, kName));
   Request noted = renew;
   noted.change.text = "half of it is done";
-  for (const auto& [write, answer] :
-       {std::pair(acquire(2, kName, Mode::X, kTicket), Outcome::queued),
-        std::pair(noted, Outcome::granted)}) {
+  for (const auto& write : {std::pair(acquire(2, kName, Mode::X, kTicket), Outcome::queued),
+                            std::pair(noted, Outcome::granted)}) {
     ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
     time_.advance(1s);
     line_.hold("request_put");
-    std::jthread beside([&] { EXPECT_EQ(outcome(*behind_, write), answer); });
+    std::jthread beside([&] { EXPECT_EQ(outcome(*behind_, write.first), write.second); });
     ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
     time_.advance(kTtl - 2s);
     EXPECT_EQ(outcome(*behind_, renew), Outcome::granted);
