@@ -45,6 +45,17 @@ TEST(EtcdExamine, versions_whose_stale_leaders_revoke_leases_are_known) {
   }
 }
 
+// Each answer takes less than the patience with a member, all of them together more.
+TEST(EtcdExamine, a_slow_member_is_up_and_tells_its_version) {
+  EtcdServer cluster({.members = 3});
+  const std::string one = "etcd://" + cluster.endpoint(0);
+  const Codes quick = codes(one);
+  FaultProxy line(std::stoi(one.substr(one.rfind(':') + 1)));
+  line.delay(400ms);
+  const std::string slow = "etcd://127.0.0.1:" + std::to_string(line.port());
+  EXPECT_TRUE(poll_until([&] { return codes(slow) == quick; }, 2 * patience));
+}
+
 TEST(EtcdExamine, one_member_is_no_majority) {
   EtcdServer alone;
   EXPECT_EQ(codes(alone.url()), Codes{"no-majority-to-lose"});

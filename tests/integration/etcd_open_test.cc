@@ -8,6 +8,7 @@
 #include "store/etcd/settings.h"
 #include "support/certificates.h"
 #include "support/etcd_server.h"
+#include "support/fault_proxy.h"
 #include "support/postgres_server.h"
 #include "support/wait.h"
 
@@ -24,11 +25,40 @@ Error error_of(const std::string& url) {
   return store.error();
 }
 
+// Longer than any test.
+Request long_hold(std::uint64_t number) {
+  Request request = acquire(number, "DEFAULT:job:" + std::to_string(number));
+  request.ttl = std::chrono::minutes(10);
+  return request;
+}
+
 Outcome take(LockStore& store, std::uint64_t number) {
-  const Request request = acquire(number, "DEFAULT:job:" + std::to_string(number));
+  const Request request = long_hold(number);
   auto replies = store.apply({&request, 1}, soon());
   EXPECT_TRUE(replies) << replies.error().message;
   return replies ? replies->at(0).outcome : Outcome::invalid;
+}
+
+int port_of(const EtcdServer& server) {
+  return std::stoi(server.endpoint().substr(server.endpoint().find(':') + 1));
+}
+
+// The line holds the next write back, and nobody answers.
+void send_in_vain(LockStore& store, FaultProxy& line, const Request& request) {
+  line.hold("request_put");
+  ASSERT_TRUE(poll_until([&] {
+    EXPECT_FALSE(store.apply({&request, 1}, BootClock::now() + 2s));
+    return !line.held().empty();
+  }));
+}
+
+void fill(const EtcdServer& server) {
+  const std::string value(65'536, 'A');
+  ASSERT_TRUE(poll_until([&] {
+    (void)server.post(0, "/v3/kv/put", R"({"key":"eA==","value":")" + value + R"("})");
+    return server.post(0, "/v3/maintenance/alarm", R"({"action":"GET"})").find("NOSPACE") !=
+           std::string::npos;
+  }));
 }
 
 TEST(EtcdUrl, says_where_the_members_are) {
@@ -112,7 +142,7 @@ TEST(EtcdOpen, a_server_that_hangs_is_left_in_time_and_in_doubt) {
   const auto store = open_etcd_store(server.url(), soon()).value();
   ASSERT_EQ(take(*store, 1), Outcome::granted);
   ASSERT_TRUE(stop_still(server.process(0).pid()));
-  const Request request = acquire(2, "DEFAULT:job:2");
+  const Request request = long_hold(2);
   const auto begin = BootClock::now();
   const auto late = store->apply({&request, 1}, begin + 500ms);
   EXPECT_LT(BootClock::now() - begin, 10s);
@@ -142,6 +172,16 @@ class EtcdAuth : public ::testing::Test {
         "/v3/auth/role/grant",
         R"({"name":"locks","perm":{"permType":"READWRITE","key":"bG9ja3Mv","range_end":"bG9ja3Mw"}})");
     post("/v3/auth/user/grant", R"({"user":"shop","role":"locks"})");
+    // All below half/, but half/e/ to half/e0 only to read.
+    post("/v3/auth/user/add", R"({"name":"half","password":"secret"})");
+    post("/v3/auth/role/add", R"({"name":"half"})");
+    post(
+        "/v3/auth/role/grant",
+        R"({"name":"half","perm":{"permType":"READWRITE","key":"aGFsZi9u","range_end":"aGFsZjA="}})");
+    post(
+        "/v3/auth/role/grant",
+        R"({"name":"half","perm":{"permType":"READ","key":"aGFsZi9lLw==","range_end":"aGFsZi9lMA=="}})");
+    post("/v3/auth/user/grant", R"({"user":"half","role":"half"})");
     post("/v3/auth/enable", "{}");
   }
   void post(const std::string& path, const std::string& body) const {
@@ -172,6 +212,22 @@ TEST_F(EtcdAuth, wrong_credentials_and_missing_rights_are_said) {
   EXPECT_EQ(error_of(as("", "locks")).code, Code::unauthorized);
   EXPECT_EQ(error_of(as("guest:secret", "locks")).code, Code::unauthorized);
   EXPECT_EQ(error_of(as("shop:sec%3Aret%2F", "others")).code, Code::unauthorized);
+}
+
+// Only a full store may leave the unanswered request to come true later.
+TEST_F(EtcdAuth, nothing_more_is_written_by_whoever_cannot_make_an_unanswered_request_void) {
+  FaultProxy line(port_of(server));
+  const auto store =
+      open_etcd_store("etcd://half:secret@127.0.0.1:" + std::to_string(line.port()) + "/half",
+                      soon())
+          .value();
+  ASSERT_EQ(take(*store, 1), Outcome::granted);
+  ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));
+  const Request request = long_hold(3);
+  const auto refused = store->apply({&request, 1}, soon());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unauthorized) << refused.error().message;
+  EXPECT_FALSE(refused.error().in_doubt);
 }
 
 TEST(EtcdOpen, a_password_for_a_server_that_asks_for_none_is_refused) {
@@ -223,13 +279,8 @@ TEST(EtcdOpen, a_write_that_meets_a_used_up_quota_is_in_doubt) {
   const EtcdServer full({.arguments = {"--quota-backend-bytes=65536"}});
   const auto store = open_etcd_store(full.url(), soon()).value();
   ASSERT_EQ(take(*store, 1), Outcome::granted);  // and has a lease
-  const std::string value(65'536, 'A');
-  ASSERT_TRUE(poll_until([&] {
-    (void)full.post(0, "/v3/kv/put", R"({"key":"eA==","value":")" + value + R"("})");
-    return full.post(0, "/v3/maintenance/alarm", R"({"action":"GET"})").find("NOSPACE") !=
-           std::string::npos;
-  }));
-  const Request request = acquire(2, "DEFAULT:job:2");
+  ASSERT_NO_FATAL_FAILURE(fill(full));
+  const Request request = long_hold(2);
   const auto refused = store->apply({&request, 1}, soon());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::bad_store);
@@ -239,8 +290,28 @@ TEST(EtcdOpen, a_write_that_meets_a_used_up_quota_is_in_doubt) {
     const Request next = same_asks(verb, held);
     const auto goes_on = store->apply({&next, 1}, soon());
     ASSERT_TRUE(goes_on) << goes_on.error().message;
-    EXPECT_NE(goes_on->at(0).outcome, Outcome::lost);
+    EXPECT_EQ(goes_on->at(0).outcome, verb == Verb::renew ? Outcome::granted : Outcome::done);
   }
+}
+
+// Then nothing that rests on that era can be written any more, and there is no room to say so
+// again.
+TEST(EtcdOpen, a_full_store_takes_releases_although_the_end_of_an_era_was_not_acknowledged) {
+  const EtcdServer server({.arguments = {"--quota-backend-bytes=65536"}});
+  FaultProxy line(port_of(server));
+  const auto store =
+      open_etcd_store("etcd://127.0.0.1:" + std::to_string(line.port()), soon()).value();
+  ASSERT_EQ(take(*store, 1), Outcome::granted);
+  ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));
+  ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));  // ends the era first
+  const std::string end = line.held();
+  ASSERT_NE(server.post(0, "/v3/kv/txn", end.substr(end.find("\r\n\r\n") + 4)).find(" 200 "),
+            std::string::npos);
+  ASSERT_NO_FATAL_FAILURE(fill(server));
+  const Request release = same_asks(Verb::release, long_hold(1));
+  const auto released = store->apply({&release, 1}, soon());
+  ASSERT_TRUE(released) << released.error().message;
+  EXPECT_EQ(released->at(0).outcome, Outcome::done);
 }
 
 // A CA, a server certificate for 127.0.0.1 and one for a client, made by the real openssl.

@@ -31,6 +31,50 @@ TEST(EtcdOwnGrants, what_a_step_left_as_it_was_is_not_taken_back) {
   EXPECT_EQ(own.find(kName, grant(1)), (Times{.holds_until = 20s}));
 }
 
+// Two renewals of one version, of which the one that asked first ends last, with a note or without.
+TEST(EtcdOwnGrants, a_renewal_that_ends_late_does_not_take_back_a_longer_one) {
+  for (const bool written : {false, true}) {
+    OwnGrants own;
+    own.change(kName, grant(1), {.after = {.holds_until = 10s}, .as_of = 5, .written = true});
+    own.change(kName, grant(1),
+               {.before = {.holds_until = 10s}, .after = {.holds_until = 20s}, .as_of = 5});
+    own.change(kName, grant(1),
+               {.before = {.holds_until = 10s},
+                .after = {.holds_until = 15s},
+                .as_of = written ? 6 : 5,
+                .written = written});
+    EXPECT_EQ(own.find(kName, grant(1)), (Times{.holds_until = 20s}));
+  }
+}
+
+TEST(EtcdOwnGrants, a_renewal_with_a_note_counts_although_another_write_is_told_first) {
+  OwnGrants own;
+  own.change(kName, grant(1), {.after = {.holds_until = 10s}, .as_of = 5, .written = true});
+  own.change(
+      kName, grant(1),
+      {.before = {.holds_until = 10s}, .after = {.holds_until = 10s}, .as_of = 7, .written = true});
+  own.change(
+      kName, grant(1),
+      {.before = {.holds_until = 10s}, .after = {.holds_until = 20s}, .as_of = 6, .written = true});
+  EXPECT_EQ(own.find(kName, grant(1)), (Times{.holds_until = 20s}));
+}
+
+// Released, it stays taken only for as long as it was to be at least.
+TEST(EtcdOwnGrants, a_time_that_a_write_shortens_is_shorter_also_beside_renewals) {
+  OwnGrants own;
+  own.change(kName, grant(1), {.after = {.holds_until = 10s}, .as_of = 5, .written = true});
+  own.change(kName, grant(1),
+             {.before = {.holds_until = 10s}, .after = {.holds_until = 20s}, .as_of = 5});
+  own.change(
+      kName, grant(1),
+      {.before = {.holds_until = 10s}, .after = {.holds_until = 4s}, .as_of = 7, .written = true});
+  EXPECT_EQ(own.find(kName, grant(1)), (Times{.holds_until = 4s}));
+  own.change(
+      kName, grant(1),
+      {.before = {.holds_until = 10s}, .after = {.holds_until = 15s}, .as_of = 6, .written = true});
+  EXPECT_EQ(own.find(kName, grant(1)), (Times{.holds_until = 4s})) << "it came before";
+}
+
 // Another thread has handed it the lock, but says so only when it was claimed already.
 TEST(EtcdOwnGrants, a_step_that_is_told_late_takes_nothing_back) {
   OwnGrants own;

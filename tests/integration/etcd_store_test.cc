@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <stdexcept>
 
 #include "conformance/harness.h"
 #include "store/etcd/etcd_store.h"
@@ -45,16 +46,36 @@ class EtcdStore : public ::testing::Test {
     request.ttl = 1000ms;
     return request;
   }
+  // What etcd itself is told, past the store; it must have done it.
+  static std::string tell(const std::string& path, const std::string& body) {
+    std::string answer = server_->post(0, path, body);
+    if (answer.find(" 200 ") == std::string::npos) throw std::runtime_error(path + ": " + answer);
+    return answer;
+  }
+  // A number that etcd leaves out if it is 0.
+  static std::size_t number(const std::string& answer, const std::string& name) {
+    const auto at = answer.find("\"" + name + "\":\"");
+    return at == std::string::npos ? 0 : std::stoul(answer.substr(at + name.size() + 4));
+  }
+  static std::size_t revision() {
+    return number(tell("/v3/kv/range", R"({"key":"eA=="})"), "revision");
+  }
   // What is left in etcd below the prefix of this test.
   [[nodiscard]] std::size_t keys_left() const {
     const std::string prefix = "p" + std::to_string(prefixes_) + "/";
     std::string end = prefix;
     ++end.back();
-    const std::string answer = server_->post(0, "/v3/kv/range",
-                                             R"({"key":")" + base64(prefix) + R"(","range_end":")" +
-                                                 base64(end) + R"(","count_only":true})");
-    const auto at = answer.find(R"("count":")");
-    return at == std::string::npos ? 0 : std::stoul(answer.substr(at + 9));
+    return number(tell("/v3/kv/range", R"({"key":")" + base64(prefix) + R"(","range_end":")" +
+                                           base64(end) + R"(","count_only":true})"),
+                  "count");
+  }
+  // Its holder and its waiter are gone, and nobody keeps their leases.
+  void leave_a_contended_name() const {
+    const store::EtcdOptions options{.url = url_, .revoke_at_end = true};
+    const auto a = store::open_etcd_store(options, soon()).value();
+    const auto b = store::open_etcd_store(options, soon()).value();
+    ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
+    ASSERT_EQ(outcome(*b, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
   }
   static std::string base64(const std::string& text) {
     static constexpr char kAlphabet[] =
@@ -163,12 +184,7 @@ TEST_F(EtcdStore, a_dead_process_leaves_nothing_behind) {
 
 // Such a name hangs on no lease: somebody has to sweep it up.
 TEST_F(EtcdStore, a_contended_name_whose_processes_all_died_is_swept_up) {
-  auto a = process();
-  auto b = process();
-  ASSERT_EQ(outcome(*a, brief(1, kName)), Outcome::granted);
-  ASSERT_EQ(outcome(*b, brief(2, kName, 1000ms)), Outcome::queued);
-  a.reset();
-  b.reset();
+  leave_a_contended_name();
   const auto c = store::open_etcd_store({.url = url_, .sweep_every = 10ms}, soon()).value();
   EXPECT_TRUE(poll_until([&] {
     Request look = same_asks(Verb::get, acquire(3, kOther));
@@ -185,15 +201,10 @@ TEST_F(EtcdStore, a_name_with_more_keys_than_a_page_does_not_keep_others_from_be
       const std::string mark = large + '\0' + to_string(grant(i)) + 'g';
       puts += (puts.empty() ? "" : ",") + (R"({"request_put":{"key":")" + base64(mark) + R"("}})");
     }
-    ASSERT_FALSE(server_->post(0, "/v3/kv/txn", R"({"success":[)" + puts + "]}").empty());
+    tell("/v3/kv/txn", R"({"success":[)" + puts + "]}");
   }
   ASSERT_EQ(keys_left(), 600U);
-  auto a = process();
-  auto b = process();
-  ASSERT_EQ(outcome(*a, brief(1, kName)), Outcome::granted);
-  ASSERT_EQ(outcome(*b, brief(2, kName, 1000ms)), Outcome::queued);
-  a.reset();
-  b.reset();
+  leave_a_contended_name();
   const auto c = store::open_etcd_store({.url = url_, .sweep_every = 10ms}, soon()).value();
   EXPECT_TRUE(poll_until([&] {
     EXPECT_EQ(outcome(*c, same_asks(Verb::get, acquire(3, kOther))), Outcome::done);
@@ -317,11 +328,11 @@ TEST_F(EtcdStore, a_lock_that_nobody_renews_ends_although_its_lease_lives_on) {
 TEST_F(EtcdStore, a_revoked_lease_is_lost_and_the_process_goes_on_with_another) {
   const auto a = process();
   ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
-  const std::string leases = server_->post(0, "/v3/lease/leases", "{}");
+  const std::string leases = tell("/v3/lease/leases", "{}");
   for (std::size_t at = 0; (at = leases.find(R"("ID":")", at)) != std::string::npos;) {
     at += 6;
     const std::string id = leases.substr(at, leases.find('"', at) - at);
-    ASSERT_FALSE(server_->post(0, "/v3/lease/revoke", R"({"ID":")" + id + R"("})").empty());
+    tell("/v3/lease/revoke", R"({"ID":")" + id + R"("})");
   }
   EXPECT_EQ(outcome(*a, same_asks(Verb::renew, acquire(1, kName))), Outcome::lost);
   EXPECT_EQ(outcome(*a, acquire(2, kName)), Outcome::granted);
@@ -337,7 +348,7 @@ class EtcdStoreBehindALine : public EtcdStore {
   const std::unique_ptr<LockStore> behind_ = opened("127.0.0.1:" + std::to_string(line_.port()));
 
   [[nodiscard]] std::unique_ptr<LockStore> opened(const std::string& endpoints) const {
-    return store::open_etcd_store({.url = "etcd://" + endpoints + path_,
+    return store::open_etcd_store({.url = "etcd://" + endpoints + path_ + "?apply_timeout=20s",
                                    .now = [this] { return time_.now(); },
                                    .least_lease = std::chrono::minutes(10)},
                                   soon())
@@ -346,22 +357,30 @@ class EtcdStoreBehindALine : public EtcdStore {
   // What the line held back arrives after all.
   void arrive_late() const {
     const std::string request = line_.held();
-    const std::string answer =
-        server_->post(0, "/v3/kv/txn", request.substr(request.find("\r\n\r\n") + 4));
-    EXPECT_NE(answer.find(" 200 "), std::string::npos) << answer;
+    tell("/v3/kv/txn", request.substr(request.find("\r\n\r\n") + 4));
+  }
+  // The line holds its write back.
+  void leave_unanswered(LockStore& store, const Request& request) {
+    line_.hold("request_put");
+    ASSERT_TRUE(poll_until([&] {
+      const auto replies = store.apply({&request, 1}, BootClock::now() + 2s);
+      return !replies && replies.error().in_doubt;  // else it did not come so far
+    }));
+    ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
   }
 
   // A waiter whose ticket has passed is handed the lock and comes for it while another thread is
   // about to remove its mark.
-  void claim_while_its_mark_is_removed(LockStore& holder, std::jthread& remover) {
+  void claim_while_its_mark_is_removed(LockStore& holder, std::jthread& remover,
+                                       Deadline patience) {
     const Request waiter = acquire(2, kName, Mode::X, kTicket);
     ASSERT_EQ(outcome(holder, acquire(1, kName)), Outcome::granted);
     ASSERT_EQ(outcome(*behind_, waiter), Outcome::queued);
     time_.advance(kTicket + 1s);
     line_.hold("request_delete_range");
-    remover = std::jthread([this] {
+    remover = std::jthread([this, patience] {
       const Request other = acquire(3, kOther);
-      [[maybe_unused]] const auto replies = behind_->apply({&other, 1}, soon());
+      [[maybe_unused]] const auto replies = behind_->apply({&other, 1}, patience);
     });
     ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
     ASSERT_EQ(outcome(holder, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
@@ -372,7 +391,7 @@ class EtcdStoreBehindALine : public EtcdStore {
 TEST_F(EtcdStoreBehindALine, a_mark_removed_late_is_not_that_of_a_waiter_who_holds_by_now) {
   const auto holder = process();
   std::jthread remover;
-  claim_while_its_mark_is_removed(*holder, remover);
+  claim_while_its_mark_is_removed(*holder, remover, soon());
   arrive_late();
   EXPECT_EQ(outcome(*process(), acquire(4, kName)), Outcome::busy);
   line_.reset();
@@ -381,7 +400,7 @@ TEST_F(EtcdStoreBehindALine, a_mark_removed_late_is_not_that_of_a_waiter_who_hol
 TEST_F(EtcdStoreBehindALine, a_removal_that_failed_does_not_end_a_waiter_who_holds_by_now) {
   const auto holder = process();
   std::jthread remover;
-  claim_while_its_mark_is_removed(*holder, remover);
+  claim_while_its_mark_is_removed(*holder, remover, BootClock::now() + 5s);
   remover.join();  // when its time is over
   EXPECT_EQ(outcome(*behind_, acquire(5, kOther)), Outcome::granted);
   EXPECT_EQ(outcome(*process(), acquire(4, kName)), Outcome::busy);
@@ -389,34 +408,107 @@ TEST_F(EtcdStoreBehindALine, a_removal_that_failed_does_not_end_a_waiter_who_hol
 }
 
 TEST_F(EtcdStoreBehindALine, a_write_beside_a_renewal_does_not_take_it_back) {
-  ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
-  line_.hold("request_put");
-  std::jthread beside([this] {
-    EXPECT_EQ(outcome(*behind_, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
-  });
-  ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
-  time_.advance(kTtl - 1s);
-  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
-  line_.let_go();
-  beside.join();
-  time_.advance(kTtl - 1s);
-  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  const Request renew = same_asks(Verb::renew, acquire(1, kName));
+  Request noted = renew;
+  noted.change.text = "half of it is done";
+  for (const auto& write : {std::pair(acquire(2, kName, Mode::X, kTicket), Outcome::queued),
+                            std::pair(noted, Outcome::granted)}) {
+    ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
+    time_.advance(1s);
+    line_.hold("request_put");
+    std::jthread beside([&] { EXPECT_EQ(outcome(*behind_, write.first), write.second); });
+    ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
+    time_.advance(kTtl - 2s);
+    EXPECT_EQ(outcome(*behind_, renew), Outcome::granted);
+    line_.let_go();
+    beside.join();
+    time_.advance(kTtl - 1s);
+    EXPECT_EQ(outcome(*behind_, renew), Outcome::granted);
+  }
 }
 
 // A member was frozen, and the process has gone on with another one.
 TEST_F(EtcdStoreBehindALine, an_acquire_that_arrives_late_takes_nothing) {
   const auto a = opened("127.0.0.1:" + std::to_string(line_.port()) + "," + server_->endpoint());
   ASSERT_EQ(outcome(*a, acquire(1, kOther)), Outcome::granted);
-  line_.hold("request_put");
   const Request request = acquire(2, kName);
-  const auto unanswered = a->apply({&request, 1}, BootClock::now() + 2s);
-  ASSERT_FALSE(unanswered);
-  EXPECT_TRUE(unanswered.error().in_doubt);
-  ASSERT_FALSE(line_.held().empty());
+  ASSERT_NO_FATAL_FAILURE(leave_unanswered(*a, request));
   ASSERT_EQ(outcome(*a, request), Outcome::granted);
   ASSERT_EQ(outcome(*a, same_asks(Verb::release, request)), Outcome::done);
   arrive_late();
   EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::granted);
+}
+
+// What is left of the unanswered write is for whoever writes next.
+TEST_F(EtcdStoreBehindALine, renewals_and_looks_go_on_while_writes_get_no_answer) {
+  const Request held = acquire(1, kName);
+  ASSERT_EQ(outcome(*behind_, held), Outcome::granted);
+  ASSERT_NO_FATAL_FAILURE(leave_unanswered(*behind_, acquire(2, kOther)));
+  line_.hold("/v3/lease/grant");
+  EXPECT_TRUE(poll_until([&] {
+    EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, held)), Outcome::granted);
+    EXPECT_EQ(outcome(*behind_, same_asks(Verb::get, held)), Outcome::done);
+    return HasFailure() || !line_.held().empty();
+  })) << "nobody clears up";
+  EXPECT_EQ(outcome(*behind_, acquire(2, kOther)), Outcome::granted);
+}
+
+TEST_F(EtcdStoreBehindALine, renewals_alone_make_an_unanswered_write_void) {
+  const Request held = acquire(1, kName);
+  ASSERT_EQ(outcome(*behind_, held), Outcome::granted);
+  ASSERT_NO_FATAL_FAILURE(leave_unanswered(*behind_, acquire(2, kOther)));
+  const std::size_t before = keys_left();
+  EXPECT_TRUE(poll_until([&] {
+    EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, held)), Outcome::granted);
+    return keys_left() > before;
+  }));
+  arrive_late();
+  EXPECT_EQ(outcome(*process(), acquire(3, kOther)), Outcome::granted);
+}
+
+TEST_F(EtcdStoreBehindALine, one_name_that_is_changed_costs_few_writes_more_to_remove_ended_marks) {
+  const auto name = [](std::uint64_t i) { return "DEFAULT:many:" + std::to_string(i); };
+  constexpr std::uint64_t kNames = 64;
+  for (std::uint64_t i = 0; i < kNames; ++i) {
+    ASSERT_EQ(outcome(*behind_, acquire(100 + i, name(i))), Outcome::granted);
+  }
+  ASSERT_EQ(keys_left(), 2 * kNames);
+  time_.advance(kTtl + 1s);
+  line_.hold("request_delete_range");
+  std::jthread remover(
+      [this] { EXPECT_EQ(outcome(*behind_, acquire(1, kOther)), Outcome::granted); });
+  ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
+  ASSERT_EQ(outcome(*process(), acquire(2, name(7), Mode::X, kTicket)), Outcome::queued);
+  const std::size_t before = revision();
+  line_.let_go();
+  remover.join();
+  EXPECT_LE(keys_left(), kNames + 4) << "beside the documents: what belongs to both who live";
+  EXPECT_LT(revision() - before, 10U);
+}
+
+// Else a process of which somebody always ends would never come to what it was asked for.
+TEST_F(EtcdStore, whoever_ends_while_ended_marks_are_removed_is_left_to_the_next_request) {
+  ManualTime time;
+  std::atomic<bool> passes = false;
+  const auto now = [&] {
+    if (passes) time.advance(10s);
+    return time.now();
+  };
+  const auto a =
+      store::open_etcd_store(
+          {.url = url_, .now = now, .least_lease = std::chrono::minutes(10), .revoke_at_end = true},
+          soon())
+          .value();
+  constexpr std::uint64_t kNames = 8;
+  for (std::uint64_t i = 1; i <= kNames; ++i) {
+    Request request = acquire(i, "DEFAULT:many:" + std::to_string(i));
+    request.ttl = i * 10s - 5s;
+    ASSERT_EQ(outcome(*a, request), Outcome::granted);
+  }
+  passes = true;
+  EXPECT_EQ(outcome(*a, same_asks(Verb::get, acquire(99, kOther))), Outcome::done);
+  EXPECT_LT(keys_left(), 2 * kNames) << "some have ended";
+  EXPECT_GT(keys_left(), kNames + 1);
 }
 
 TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
@@ -499,10 +591,7 @@ TEST_F(EtcdStore, the_largest_set_fits_into_one_transaction) {
 TEST_F(EtcdStore, a_document_that_is_damaged_denies_its_name_only) {
   const auto a = process();
   const std::string key = "p" + std::to_string(prefixes_) + "/n/" + kName;
-  ASSERT_FALSE(server_
-                   ->post(0, "/v3/kv/put",
-                          R"({"key":")" + base64(key) + R"(","value":")" + base64("{x") + R"("})")
-                   .empty());
+  tell("/v3/kv/put", R"({"key":")" + base64(key) + R"(","value":")" + base64("{x") + R"("})");
   const Reply denied = ask(*a, acquire(1, kName));
   EXPECT_EQ(denied.outcome, Outcome::denied);
   EXPECT_NE(denied.message.find("damaged"), std::string::npos) << denied.message;
@@ -520,8 +609,9 @@ TEST_F(EtcdStore, find_gets_through_names_that_are_large) {
       puts += (puts.empty() ? "" : ",") + (R"({"request_put":{"key":")" + base64(key)) +
               R"(","value":")" + value + R"("}})";
     }
-    ASSERT_FALSE(server_->post(0, "/v3/kv/txn", R"({"success":[)" + puts + "]}").empty());
+    tell("/v3/kv/txn", R"({"success":[)" + puts + "]}");
   }
+  ASSERT_EQ(keys_left(), 600U);
   const auto a = open_etcd_store(url_ + "?apply_timeout=60s", soon()).value();
   ASSERT_EQ(outcome(*a, acquire(1, "DEFAULT:large:z")), Outcome::granted);
   const auto page = a->find({.subject = "large"}, soon());

@@ -11,6 +11,7 @@
 
 #include "baton/fence.h"
 #include "integration/redis_support.h"
+#include "support/wait.h"
 
 namespace baton::test {
 namespace {
@@ -131,6 +132,36 @@ TEST_F(RedisFence, a_refusal_leaves_no_watch_behind) {
   command(old.get(), {"SET", "other", "unfenced"});
   EXPECT_EQ(command(old.get(), {"EXEC"}), "list");
   EXPECT_EQ(ask({"GET", "other"}), "unfenced");
+}
+
+// A transaction of two locks: the second fence meets a script that runs long, and is asked again.
+TEST_F(RedisFence, a_server_that_is_busy_does_not_make_it_forget_an_earlier_fence) {
+  ask({"CONFIG", "SET", "lua-time-limit", "1"});
+  const Session young = session();
+  const Session looping = session();
+  bool busy = false;
+  Relay relay(server_->port(), [&](std::string_view sent) {
+    if (busy || sent.find("\r\nWATCH\r\n") == sent.npos || sent.find("other") == sent.npos) return;
+    redisAppendCommand(looping.get(), "EVAL %s 0", "while true do end");
+    int done = 0;
+    while (done == 0) ASSERT_EQ(redisBufferWrite(looping.get(), &done), REDIS_OK);
+    busy = poll_until([&] { return command(young.get(), {"PING"}).starts_with("BUSY"); });
+  });
+  const Session old(redisConnectFd(relay.client()));
+  ASSERT_TRUE(fence(old.get(), kJob, Mode::X, 5));
+  const auto passing = fence(old.get(), "DEFAULT:other", Mode::X, 5);
+  ASSERT_TRUE(busy);
+  ASSERT_EQ(command(young.get(), {"SCRIPT", "KILL"}), "OK");
+  ASSERT_FALSE(passing);
+  EXPECT_TRUE(passing.error().retryable) << passing.error().message;
+  ASSERT_TRUE(poll_until([&] { return command(young.get(), {"PING"}) == "PONG"; }));
+  ASSERT_TRUE(fence(old.get(), "DEFAULT:other", Mode::X, 5));
+  EXPECT_EQ(write(young.get(), Mode::X, 6, "young"), "written");
+  command(old.get(), {"MULTI"});
+  command(old.get(), {"SET", "data", "old"});
+  EXPECT_EQ(command(old.get(), {"EXEC"}), "nil");
+  EXPECT_EQ(ask({"GET", "data"}), "young");
+  ask({"CONFIG", "SET", "lua-time-limit", "5000"});
 }
 
 TEST_F(RedisFence, only_modes_that_cannot_stand_beside_each_other_refuse_each_other) {

@@ -16,9 +16,12 @@
 namespace baton::test {
 namespace {
 
-std::string ask_port(int port, const std::string& request) {
+constexpr std::chrono::seconds kShortly{2};  // where another try is made
+
+// Empty if there is no answer, or not all of it, by then.
+std::string ask_port(int port, const std::string& request, std::chrono::seconds patience) {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const timeval limit{2, 0};
+  const timeval limit{patience.count(), 0};
   ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -28,12 +31,19 @@ std::string ask_port(int port, const std::string& request) {
   if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       ::send(socket, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
     char buffer[4096];
-    for (ssize_t size = 0; (size = ::recv(socket, buffer, sizeof buffer, 0)) > 0;) {
+    ssize_t size = 0;
+    while ((size = ::recv(socket, buffer, sizeof buffer, 0)) > 0) {
       answer.append(buffer, static_cast<std::size_t>(size));
     }
+    if (size < 0) answer.clear();
   }
   ::close(socket);
   return answer;
+}
+
+std::string post_of(const std::string& path, const std::string& body) {
+  return "POST " + path + " HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
 }
 
 std::string number_after(const std::string& text, const std::string& name) {
@@ -136,7 +146,7 @@ void EtcdServer::launch(std::size_t number) {
 
 // On a port of its own, which speaks plain HTTP also where clients must use TLS.
 bool EtcdServer::ready(std::size_t number) const {
-  return ask_port(members_.at(number).health_port, "GET /health HTTP/1.0\r\n\r\n")
+  return ask_port(members_.at(number).health_port, "GET /health HTTP/1.0\r\n\r\n", kShortly)
              .find("\"true\"") != std::string::npos;
 }
 
@@ -181,7 +191,8 @@ std::size_t EtcdServer::leader() {
       [&] {
         for (std::size_t i = 0; i < members_.size(); ++i) {
           if (!members_[i].process) continue;
-          const std::string status = post(i, "/v3/maintenance/status", "{}");
+          const std::string status =
+              ask_port(members_[i].client_port, post_of("/v3/maintenance/status", "{}"), kShortly);
           const std::string leader = number_after(status, "leader");
           if (!leader.empty() && leader == number_after(status, "member_id"))
             return found = i, true;
@@ -210,9 +221,9 @@ std::string EtcdServer::log(std::size_t member) const {
 
 std::string EtcdServer::post(std::size_t member, const std::string& path,
                              const std::string& body) const {
-  return ask_port(members_.at(member).client_port,
-                  "POST " + path + " HTTP/1.0\r\nContent-Length: " + std::to_string(body.size()) +
-                      "\r\n\r\n" + body);
+  std::string answer = ask_port(members_.at(member).client_port, post_of(path, body), patience);
+  if (answer.empty()) throw std::runtime_error("etcd does not answer to " + path);
+  return answer;
 }
 
 }  // namespace baton::test

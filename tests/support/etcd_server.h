@@ -43,7 +43,7 @@ class EtcdServer {
   [[nodiscard]] int port(std::size_t member = 0) const { return members_.at(member).client_port; }
   [[nodiscard]] std::string log(std::size_t member = 0) const;
 
-  // The answer to a POST to the JSON gateway; empty if there is none. For plain http only.
+  // The answer to a POST to the JSON gateway, a refusal too. For plain http only.
   [[nodiscard]] std::string post(std::size_t member, const std::string& path,
                                  const std::string& body) const;
 

@@ -1,6 +1,7 @@
 #include "store/etcd/documents.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "core/apply.h"
@@ -236,16 +237,17 @@ void EtcdDocuments::wake_here(const Step& step) {
 
 Result<void> EtcdDocuments::clear_up(Deadline deadline) {
   auto settled = era_.settle(deadline);
-  // A store that is full takes no key, but renewals and releases must go on.
-  if (!settled && settled.error().retryable) return settled;
+  // A store that is full takes no key, but releases must go on.
+  if (!settled && settled.error().code != Code::bad_store) return settled;
   return drop_ended(deadline);
 }
 
 Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
+  const StoreTime now = options_.now();  // whoever ends or is put off meanwhile is for the next one
   while (true) {
-    const auto ended = own_.take_ended(options_.now(), kMostOps);
+    const auto ended = own_.take_ended(now, kMostOps);
     if (ended.empty()) return {};
-    if (auto dropped = drop(ended, deadline); !dropped) {
+    if (auto dropped = drop(ended, now, deadline); !dropped) {
       Error error = dropped.error();
       error.in_doubt = false;  // nothing that was asked for
       return error;
@@ -253,13 +255,14 @@ Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
   }
 }
 
-Result<void> EtcdDocuments::drop(const std::vector<Ended>& ended, Deadline deadline) {
-  const StoreTime now = options_.now();
+Result<void> EtcdDocuments::drop(const std::vector<Ended>& ended, StoreTime now,
+                                 Deadline deadline) {
   const auto by_key = grouped(ended);
   std::vector<std::string> keys;
   for (const auto& [key, some] : by_key) keys.push_back(key);
   const auto found = look(keys, deadline);
-  if (!found && too_much(found.error()) && keys.size() > 1) return drop_each(ended, deadline);
+  if (!found && too_much(found.error()) && keys.size() > 1)
+    return drop_halves(ended, now, deadline);
   if (!found) return ask_again(ended, now), found.error();
 
   Txn txn;
@@ -290,19 +293,29 @@ Result<void> EtcdDocuments::drop(const std::vector<Ended>& ended, Deadline deadl
     erased = answer->succeeded;
   }
   // One name that others keep changing must not hold up the rest.
-  if (!erased && keys.size() > 1) return drop_each(over, deadline);
+  if (!erased && keys.size() > 1) return drop_halves(over, now, deadline);
   if (!erased) return ask_again(over, now + kChanging), Result<void>();
   for (const Ended& one : over) own_.forget(one);
   return {};
 }
 
-Result<void> EtcdDocuments::drop_each(const std::vector<Ended>& ended, Deadline deadline) {
+// Few round trips, also if only one of many names is in the way.
+Result<void> EtcdDocuments::drop_halves(const std::vector<Ended>& ended, StoreTime now,
+                                        Deadline deadline) {
+  const auto by_key = grouped(ended);
+  std::array<std::vector<Ended>, 2> halves;
+  std::size_t count = 0;
+  for (const auto& [key, some] : by_key) {
+    auto& half = halves[2 * count++ < by_key.size() ? 0 : 1];
+    half.insert(half.end(), some.begin(), some.end());
+  }
   Result<void> result;
-  for (const auto& [key, some] : grouped(ended)) {
+  for (const auto& half : halves) {
+    if (half.empty()) continue;
     if (result) {
-      result = drop(some, deadline);
+      result = drop(half, now, deadline);
     } else {
-      ask_again(some, options_.now());
+      ask_again(half, now);
     }
   }
   return result;

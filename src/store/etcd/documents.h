@@ -35,7 +35,7 @@ class EtcdDocuments final : public Documents {
   // Another process says what it has just written. A guess, as good as our own.
   void believe(const std::string& key, const std::string& text, Revision version);
 
-  // Before anything is asked for: what earlier requests have left.
+  // What earlier requests have left. Before anything is written.
   [[nodiscard]] Result<void> clear_up(Deadline deadline);
 
   // Looks at some names, goes round all of them in time, and removes those of which nobody is left.
@@ -57,8 +57,10 @@ class EtcdDocuments final : public Documents {
   // becomes a holder after all changes its document.
   [[nodiscard]] Result<void> drop_ended(Deadline deadline);
   using Ended = OwnGrants::Ended;
-  [[nodiscard]] Result<void> drop(const std::vector<Ended>& ended, Deadline deadline);
-  [[nodiscard]] Result<void> drop_each(const std::vector<Ended>& ended, Deadline deadline);
+  [[nodiscard]] Result<void> drop(const std::vector<Ended>& ended, core::StoreTime now,
+                                  Deadline deadline);
+  [[nodiscard]] Result<void> drop_halves(const std::vector<Ended>& ended, core::StoreTime now,
+                                         Deadline deadline);
   void ask_again(const std::vector<Ended>& ended, core::StoreTime at);
   [[nodiscard]] Result<Commit> write(const Step& step, const Plan& plan, Deadline deadline);
   void keep(const Step& step, const Plan& plan, Revision version);

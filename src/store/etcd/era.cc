@@ -30,18 +30,38 @@ Result<void> Era::settle(Deadline deadline) {
                  .retryable = true};
   }
   if (doubted_ < number_) return {};  // somebody else was here
+  // An earlier try may have been carried out without a word.
+  auto over = is_over(deadline);
+  if (!over) return over.error();
+  if (!*over) {
+    if (auto ended = end(deadline); !ended) {
+      // And etcd may complain of a used up quota when it has done what was asked for.
+      over = is_over(deadline);
+      if (!over || !*over) return ended;
+    }
+  }
+  ++number_;
+  return {};
+}
+
+Result<bool> Era::is_over(Deadline deadline) {
+  const auto answer = gateway_.range(layout_.era(session_, number_), "", 1, deadline);
+  if (!answer) return answer.error();
+  return !answer->found.empty();
+}
+
+Result<void> Era::end(Deadline deadline) {
   auto lease = leases_.once(kLatest, deadline);
   if (!lease) return lease.error();
   Txn txn;
   txn.then = {
       {.what = Op::What::put, .key = layout_.era(session_, number_), .value = "", .lease = *lease}};
-  if (auto ended = gateway_.txn(txn, deadline); !ended) {
-    Error error = ended.error();
-    error.in_doubt = false;  // nothing that was asked for
-    return error;
-  }
-  ++number_;
-  return {};
+  const auto answer = gateway_.txn(txn, deadline);
+  if (answer && answer->succeeded) return {};
+  Error error{.code = Code::unavailable, .message = "etcd: a new lease is gone", .retryable = true};
+  if (!answer) error = answer.error();
+  error.in_doubt = false;  // nothing that was asked for
+  return error;
 }
 
 }  // namespace baton::store::etcd

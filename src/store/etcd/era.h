@@ -14,7 +14,7 @@ namespace baton::store::etcd {
 // Keeps a write that got no answer from being carried out later, when its process has long gone on:
 // a name may be as it was then once more, for one that is not there always looks the same. Every
 // write rests on the era of its process not being over. After one without an answer the era is
-// ended by a key that says so, before the process asks for anything else.
+// ended by a key that says so, before the process writes anything else.
 class Era {
  public:
   Era(Gateway& gateway, Leases& leases, const Layout& layout, const std::string& session)
@@ -31,6 +31,9 @@ class Era {
   [[nodiscard]] Result<void> settle(Deadline deadline);
 
  private:
+  [[nodiscard]] Result<bool> is_over(Deadline deadline);
+  [[nodiscard]] Result<void> end(Deadline deadline);
+
   Gateway& gateway_;
   Leases& leases_;
   const Layout& layout_;

@@ -16,7 +16,17 @@ using core::StoreTime;
 // A transaction has at most 128 operations, and a new hold needs two: its document and its mark.
 constexpr std::size_t kNamesPerWrite = 62;
 constexpr Millis kGoodbye{500};
-constexpr Millis kSweepLimit{200};
+// What is paid for by callers who asked for something else: below what a TTL of a second can spare.
+constexpr Millis kTidyLimit{200};
+constexpr Millis kTidyPause{1000};  // after one that failed
+
+// Such requests write nothing, so that what earlier ones have left need not be out of the way
+// first, and they must go on while etcd answers but takes no writes.
+bool only_reads(std::span<const Request> batch) {
+  return std::ranges::all_of(batch, [](const Request& request) {
+    return request.verb == Verb::get || (request.verb == Verb::renew && request.change.empty());
+  });
+}
 
 StoreTime boot_time() { return std::chrono::floor<StoreTime>(BootClock::now().time_since_epoch()); }
 
@@ -51,7 +61,10 @@ class EtcdStore final : public LockStore {
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     deadline = bounded(deadline);
-    if (auto cleared = documents_.clear_up(deadline); !cleared) return cleared.error();
+    const bool clear_up_later = only_reads(batch);
+    if (!clear_up_later) {
+      if (auto cleared = documents_.clear_up(deadline); !cleared) return cleared.error();
+    }
     std::vector<std::string> keys;
     for (const Request& request : batch) {
       for (const Ask& ask : request.asks) keys.push_back(ask.key);
@@ -60,6 +73,7 @@ class EtcdStore final : public LockStore {
       const OwnGrants::Use use(documents_.own(), keys);
       return loop_.apply(batch, deadline);
     }();
+    if (replies && clear_up_later) clear_up_if_possible(deadline);
     if (replies) sweep_now_and_then(deadline);
     return replies;
   }
@@ -86,16 +100,25 @@ class EtcdStore final : public LockStore {
     return std::min(deadline, BootClock::now() + BootClock::duration(apply_limit_));
   }
 
+  // Whoever writes next will say what is wrong.
+  void clear_up_if_possible(Deadline deadline) {
+    const Instant now = BootClock::now();
+    if (now < next_try_.load()) return;
+    if (documents_.clear_up(std::min(deadline, now + kTidyLimit))) return;
+    next_try_ = BootClock::now() + kTidyPause;
+  }
+
   // Paid for by a caller now and then, as there is no thread that has nothing else to do.
   void sweep_now_and_then(Deadline deadline) {
     const Instant now = BootClock::now();
     Instant due = next_sweep_.load();
     if (now < due || !next_sweep_.compare_exchange_strong(due, now + sweep_every_)) return;
-    documents_.sweep(std::min(deadline, now + kSweepLimit));
+    documents_.sweep(std::min(deadline, now + kTidyLimit));
   }
 
   const Millis sweep_every_;
   std::atomic<Instant> next_sweep_;
+  std::atomic<Instant> next_try_{Instant{}};  // to clear up
   const Millis apply_limit_;
   const Layout layout_;
   const bool revoke_at_end_;

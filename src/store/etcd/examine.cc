@@ -11,7 +11,7 @@
 namespace baton::store::etcd {
 namespace {
 
-constexpr Millis kPatience{2000};  // with one member
+constexpr Millis kPatience{2000};  // with one member: for whether it is up, and for its version
 
 class Examiner : private Findings {
  public:
@@ -41,9 +41,9 @@ class Examiner : private Findings {
       Settings alone = settings_;
       alone.endpoints = {endpoint};
       Gateway one(alone);
-      const Deadline patience = std::min(deadline_, BootClock::now() + kPatience);
-      if (one.health(patience)) {
-        if (const auto version = one.version(patience)) versions_.insert(*version);
+      const auto patience = [&] { return std::min(deadline_, BootClock::now() + kPatience); };
+      if (one.health(patience())) {
+        if (const auto version = one.version(patience())) versions_.insert(*version);
         continue;
       }
       add("member-down", Severity::warning, endpoint + " does not answer",

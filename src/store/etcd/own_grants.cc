@@ -36,11 +36,18 @@ void OwnGrants::change(const std::string& key, GrantId grant, const Change& chan
   const bool outdated = known.as_of > change.as_of;
   for (const auto time : kAll) {
     auto& mine = known.times.*time;
+    const auto& before = change.before.*time;
     const auto& after = change.after.*time;
     if (outdated) {
-      if (!change.written && mine && after) mine = std::max(*mine, *after);  // a renewal
+      // A renewal, unless a write that came after it has shortened the time.
+      const bool counts = !change.written || (mine && before && *mine >= *before);
+      if (mine && after && counts) mine = std::max(*mine, *after);
     } else if (after) {
-      if (!mine || after != change.before.*time) mine = after;
+      if (!mine || !before || *after < *before) {  // new, or shortened on purpose
+        mine = after;
+      } else if (*after > *before) {  // another renewal may have gone further meanwhile
+        mine = std::max(*mine, *after);
+      }
     } else if (change.written) {
       mine.reset();
     }

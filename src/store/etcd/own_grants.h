@@ -32,7 +32,8 @@ class OwnGrants {
 
   // What a step changed of a grant: only the times that it made others. `as_of` is the version of
   // the document that the step wrote, or only found. If it wrote it, a time that is no more is
-  // forgotten. A step of a version that somebody else has got beyond takes nothing back.
+  // forgotten. A step of a version that somebody else has got beyond takes nothing back, and no
+  // renewal takes back a longer one beside it.
   struct Change {
     Times before;
     Times after;

@@ -108,7 +108,8 @@ Result<void> install_fence(redisContext* connection) {
 
 // Recorded first: to write to a key that is watched would break the transaction that follows. The
 // second look finds nothing to record. Whoever is refused begins no transaction of this fence, so
-// the watch goes: it would break another one.
+// the watch goes: it would break another one. After an error that passes it stays: UNWATCH would
+// also drop the watches of earlier fences, whose transaction may go on.
 Result<void> fence(redisContext* connection, std::string_view key, Mode mode, Token token) {
   if (auto fine = judge(connection, run(connection, key, mode, token, false), key, token); !fine) {
     return fine;
@@ -117,7 +118,7 @@ Result<void> fence(redisContext* connection, std::string_view key, Mode mode, To
   if (watched == nullptr) return unreachable(connection);
   if (watched->type == REDIS_REPLY_ERROR) return error_of({watched->str, watched->len});
   auto fine = judge(connection, run(connection, key, mode, token, true), key, token);
-  if (!fine) ask(connection, {"UNWATCH"});
+  if (!fine && fine.error().code == Code::fenced) ask(connection, {"UNWATCH"});
   return fine;
 }
 
