@@ -196,66 +196,6 @@ TEST_F(Cli, settings_with_unknown_keys_are_refused) {
           "baton.yaml: line 1: unknown key 'stroe'; did you mean 'store'?");
 }
 
-// --- locks ---------------------------------------------------------------------------------------
-
-TEST_F(Cli, an_empty_store_says_so) {
-  EXPECT_EQ(baton({"lock", "find"}).out, "no locks match\n");
-  EXPECT_EQ(baton({"lock", "stats"}).out, "no locks are held\n");
-  EXPECT_EQ(baton({"lock", "show", "a/b"}).out, "a/b is free\n");
-  EXPECT_EQ(baton({"lock", "break", "a", "--reason", "r"}).out, "a was held by nobody\n");
-  EXPECT_EQ(baton({"lock", "find", "--json"}).out, "{\"locks\":[],\"more\":false}\n");
-}
-
-TEST_F(Cli, held_locks_are_found_shown_and_counted) {
-  const std::string wait = "echo ready; while :; do sleep 0.05; done";
-  auto first = hold("page/fs-1/doc/3", wait, {"--predicate", "extracting", "--ttl", "1m"});
-  auto second = hold("page/fs-2/doc/1", wait, {"--mode", "shared", "--owner", "\x1b[31mred"});
-  const auto all = baton({"lock", "find", "--subject", "page"});
-  EXPECT_NE(all.out.find("page/fs-1/doc/3"), std::string::npos);
-  EXPECT_NE(all.out.find("page/fs-2/doc/1"), std::string::npos);
-  EXPECT_EQ(all.out.find('\x1b'), std::string::npos) << "no escape reaches the terminal";
-  for (const Words& filter : {Words{"--resource", "fs-1"}, Words{"--predicate", "extracting"},
-                              Words{"--mode", "X"}, Words{"--resource", "fs-1/doc"}}) {
-    Words words{"lock", "find"};
-    words.insert(words.end(), filter.begin(), filter.end());
-    const auto some = baton(words);
-    EXPECT_NE(some.out.find("page/fs-1/doc/3"), std::string::npos) << some.out;
-    EXPECT_EQ(some.out.find("page/fs-2"), std::string::npos) << some.out;
-  }
-  EXPECT_EQ(baton({"lock", "find", "--subject", "page", "--owner", "nobody"}).out,
-            "no locks match\n");
-  const auto stats = baton({"lock", "stats"});
-  EXPECT_NE(stats.out.find("2 held, 0 waiting, on 2 names"), std::string::npos) << stats.out;
-  EXPECT_NE(stats.out.find("1m00s"), std::string::npos) << stats.out;
-  const auto json = baton({"lock", "show", "page/fs-1/doc/3", "--json"});
-  EXPECT_NE(json.out.find("\"predicate\":\"extracting\""), std::string::npos) << json.out;
-  EXPECT_EQ(json.out.find('\n'), json.out.size() - 1);
-}
-
-TEST_F(Cli, the_text_form_of_a_name_is_understood_everywhere) {
-  auto process = hold("lock:shared:schema:reading:t-1", "echo ready; while :; do sleep 0.05; done");
-  const auto shown = baton({"lock", "show", "schema/t-1"});
-  EXPECT_NE(shown.out.find("shared"), std::string::npos) << shown.out;
-  EXPECT_NE(shown.out.find("reading"), std::string::npos) << shown.out;
-}
-
-TEST_F(Cli, break_now_warns_of_what_it_risks) {
-  auto process = hold("job", "echo ready; while :; do sleep 0.05; done");
-  const auto broken = baton({"lock", "break", "job", "--reason", "r", "--now"});
-  EXPECT_EQ(broken.status.code, 0);
-  EXPECT_NE(broken.err.find("may still be writing"), std::string::npos) << broken.err;
-  EXPECT_NE(broken.out.find("job: broken, was held by"), std::string::npos) << broken.out;
-}
-
-TEST_F(Cli, a_break_that_times_out_says_when_it_ends) {
-  auto process = hold("job", "echo ready; while :; do sleep 0.05; done", {"--ttl", "1h"});
-  ASSERT_TRUE(stop_still(process->pid()));
-  const auto broken = baton({"lock", "break", "job", "--reason", "r", "--timeout", "300ms"});
-  EXPECT_EQ(broken.status.code, 75) << broken.err;
-  EXPECT_NE(broken.err.find("at the latest, or use --now"), std::string::npos) << broken.err;
-  process->kill(SIGCONT);
-}
-
 // --- policy --------------------------------------------------------------------------------------
 
 TEST_F(Cli, a_policy_is_checked_applied_and_shown) {
@@ -405,16 +345,6 @@ TEST_F(Cli, output_that_cannot_be_written_is_an_error) {
       {.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " completion zsh --json > /dev/full"}});
   EXPECT_EQ(early.status.code, 1);
   EXPECT_EQ(early.err.rfind("{\"error\":{\"code\":\"error\",\"message\":\"", 0), 0U) << early.err;
-}
-
-TEST_F(Cli, control_characters_of_others_do_not_reach_the_terminal) {
-  const std::string second_set =
-      "\xc2\x9b"
-      "31m";
-  auto holder = hold("job", "echo ready; read line", {"--metadata", "why=\x1b" + second_set});
-  EXPECT_NE(baton({"lock", "show", "job"}).out.find("why=??31m"), std::string::npos);
-  const auto json = baton({"lock", "show", "job", "--json"}).out;
-  EXPECT_NE(json.find("\"why\":\"\\u001b\\u009b31m\""), std::string::npos) << json;
 }
 
 }  // namespace
