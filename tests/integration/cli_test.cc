@@ -1,7 +1,6 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <sstream>
 
 #include <sqlite3.h>
 
@@ -272,79 +271,6 @@ TEST_F(Cli, a_token_is_checked_against_the_fence_without_leaving_a_trace) {
   refuses({"fence", "check", "job", "x", "--database", data}, 2, "bad_request", "token");
   refuses({"fence", "check", "job", "0", "--database", data}, 2, "bad_request", "token");
   refuses({"fence", "install", "--database", "oracle:x"}, 2, "bad_url", "--database");
-}
-
-// --- the rest ------------------------------------------------------------------------------------
-
-TEST_F(Cli, every_command_has_help_with_examples_of_its_own) {
-  for (const std::string command : {"",
-                                    "run",
-                                    "elect",
-                                    "leader",
-                                    "leader show",
-                                    "leader resign",
-                                    "leader transfer",
-                                    "lock",
-                                    "lock find",
-                                    "lock show",
-                                    "lock break",
-                                    "lock stats",
-                                    "fence",
-                                    "fence check",
-                                    "fence rebase",
-                                    "fence install",
-                                    "store",
-                                    "store migrate",
-                                    "store status",
-                                    "store doctor",
-                                    "policy",
-                                    "policy check",
-                                    "policy apply",
-                                    "policy show",
-                                    "job",
-                                    "job list",
-                                    "job show",
-                                    "job pause",
-                                    "job resume",
-                                    "job run",
-                                    "job skip",
-                                    "node",
-                                    "node list",
-                                    "version"}) {
-    Words words;
-    std::istringstream parts(command);
-    for (std::string word; parts >> word;) words.push_back(word);
-    words.emplace_back("--help");
-    const auto help = baton(words);
-    EXPECT_EQ(help.status.code, 0);
-    EXPECT_NE(help.out.find("Usage: baton"), std::string::npos) << help.out;
-    EXPECT_NE(help.out.find("Examples:\n  baton " + command), std::string::npos) << help.out;
-    EXPECT_EQ(help.out.find("\n\n\n"), std::string::npos) << help.out;
-    EXPECT_EQ(help.err, "");
-  }
-  EXPECT_NE(baton({"completion", "--help"}).out.find("<(baton completion bash)"),
-            std::string::npos);
-}
-
-TEST_F(Cli, completions_are_scripts) {
-  for (const auto* shell : {"bash", "zsh", "fish"}) {
-    EXPECT_NE(baton({"completion", shell}).out.find("break"), std::string::npos) << shell;
-  }
-  file("script", baton({"completion", "bash"}).out);
-  const auto checked = run({.argv = {"bash", "-n", (dir_ / "script").string()}});
-  EXPECT_TRUE(checked.status.success()) << checked.err;
-}
-
-TEST_F(Cli, output_that_cannot_be_written_is_an_error) {
-  const auto full =
-      run({.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " version > /dev/full"}});
-  EXPECT_EQ(full.status.code, 1);
-  EXPECT_NE(full.err.find("cannot write"), std::string::npos);
-  // Longer than a buffer, so that it fails before the end.
-  const auto early = run(
-      {.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " completion zsh --json > /dev/full"}});
-  EXPECT_EQ(early.status.code, 1);
-  EXPECT_EQ(early.err.rfind("{\"error\":{\"code\":\"error\",\"message\":\"", 0), 0U) << early.err;
 }
 
 }  // namespace
