@@ -26,8 +26,8 @@ class CliTest : public ::testing::Test {
 
   // Nothing of the machine's own settings gets in, and a colour never comes out.
   ProcessOptions options(Words words) const {
-    words.insert(words.begin(), BATON_PROGRAM);
-    ProcessOptions made{.argv = std::move(words), .cwd = dir_.path()};
+    words.insert(words.begin(), program_);
+    ProcessOptions made{.argv = std::move(words), .cwd = dir_.path(), .user = user_};
     made.env = {{"HOME", dir_.path().string()},
                 {"XDG_CONFIG_HOME", ""},
                 {"XDG_STATE_HOME", ""},
@@ -125,6 +125,8 @@ class CliTest : public ::testing::Test {
   }
 
   TempDir dir_{"cli"};
+  std::string program_ = BATON_PROGRAM;
+  std::string user_;  // ours if empty
   std::map<std::string, std::string> env_;
 };
 

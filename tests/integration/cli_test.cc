@@ -144,15 +144,57 @@ TEST_F(Cli, a_damaged_lock_is_refused) {
   refuses({"lock", "show", "a"}, 1, "denied", "damaged");
 }
 
-TEST_F(Cli, a_file_that_may_not_be_written_is_refused) {
-  if (geteuid() == 0) {
-    // Root may write anything; an immutable place is /proc.
-    refuses({"lock", "find", "--store", "sqlite:/proc/locks.db"}, 1, "bad_store", "/proc");
-    return;
-  }
+TEST_F(Cli, a_file_in_a_place_where_nobody_writes_is_refused) {
+  refuses({"run", "job", "--store", "sqlite:/proc/locks.db", "--", "true"}, 1, "bad_store",
+          "/proc");
+}
+
+TEST_F(Cli, a_file_that_this_user_may_not_write_or_read_is_refused) {
   ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
-  chmod((dir_ / "locks.db").c_str(), 0400);
-  refuses({"lock", "find"}, 1, "bad_store", "locks.db");
+  if (geteuid() == 0) {  // root may do anything; nobody may read our directory and run a copy
+    ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
+    std::filesystem::copy(BATON_PROGRAM, dir_ / "baton");
+    program_ = (dir_ / "baton").string();
+    user_ = "nobody";
+  }
+  ASSERT_EQ(chmod((dir_ / "locks.db").c_str(), 0444), 0);
+  refuses({"run", "job", "--", "true"}, 1, "bad_store", "read-only");
+  refuses({"lock", "find"}, 1, "bad_store", "read-only");
+  ASSERT_EQ(chmod((dir_ / "locks.db").c_str(), 0000), 0);
+  refuses({"run", "job", "--", "true"}, 1, "unauthorized", "locks.db");
+}
+
+// A disk of its own that is full, as nobody else sees it.
+TEST_F(Cli, a_full_disk_is_told_and_nothing_runs) {
+  std::filesystem::create_directory(dir_ / "small");
+  env_["BATON_STORE"] = "sqlite:" + (dir_ / "small/locks.db").string();
+  ProcessOptions full = options({});
+  full.argv = {"unshare", "--mount"};
+  if (geteuid() != 0) full.argv.insert(full.argv.end(), {"--user", "--map-root-user"});
+  full.argv.insert(full.argv.end(), {"--", "sh", "-c", R"sh(
+      mount -t tmpfs -o size=512k none small || exit 99
+      fill() { cat /dev/zero > small/zeros 2> errors; }
+      "$0" store migrate > told
+      fill
+      "$0" run job -- touch ran
+      echo $?
+      "$0" run job --json -- touch ran
+      echo $?
+      rm small/zeros
+      "$0" run job -- echo works again
+      "$0" run job --json -- sh -c 'cat /dev/zero > small/zeros 2> errors; exit 3'
+      echo $?
+      )sh",
+                                     program_});
+  const auto done = run(full);
+  EXPECT_EQ(done.out, "1\n1\nworks again\n3\n") << done.err;
+  const std::string what = "no space for " + (dir_ / "small/locks.db").string() +
+                           ": free some on its disk, then try again";
+  EXPECT_EQ(done.err, "baton: " + what + "\n" + R"({"error":{"code":"unavailable","message":")" +
+                          what + "\",\"retryable\":true}}\n" +
+                          R"({"event":"warning","message":"could not release job ()" + what +
+                          "); it ends by itself within 30s\"}\n");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "ran"));
 }
 
 // --- settings ------------------------------------------------------------------------------------
