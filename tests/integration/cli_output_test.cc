@@ -78,6 +78,21 @@ TEST_F(CliOutput, every_command_has_help_with_examples_of_its_own) {
                                              "completion"}));
 }
 
+TEST_F(CliOutput, help_names_every_store_that_there_is) {
+  // "…; there are memory:, sqlite:, … and k8s://"
+  const auto refused = baton({"lock", "find", "--store", "nonsense:"}).err;
+  std::istringstream words(refused.substr(refused.find("there are ")));
+  const std::string about = help({"lock", "find"}).text;
+  int stores = 0;
+  for (std::string word; words >> word;) {
+    const auto colon = word.find(':');
+    if (colon == std::string::npos) continue;
+    ++stores;
+    EXPECT_NE(about.find(word.substr(0, colon + 1)), std::string::npos) << word << about;
+  }
+  EXPECT_EQ(stores, 7) << refused;
+}
+
 TEST_F(CliOutput, the_version_is_a_line_or_a_document) {
   const auto text = baton({"version"});
   EXPECT_EQ(text.status.code, 0);
