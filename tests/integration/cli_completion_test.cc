@@ -18,10 +18,10 @@ class CliCompletion : public CliTest {
 
   // What bash offers for the last of these words, with the script itself.
   Offered offered(Words line) const {
-    Words argv{"bash", "-c",
-               "source ./script && COMP_WORDS=(\"$@\") COMP_CWORD=$(($# - 1)) && _baton && "
-               "printf '%s\\n' \"${COMPREPLY[@]}\"",
-               "bash", "baton"};
+    const std::string drive =
+        "source ./script && COMP_WORDS=(\"$@\") COMP_CWORD=$(($# - 1)) && _baton && "
+        "printf '%s\\n' \"${COMPREPLY[@]}\"";
+    Words argv{"bash", "-c", drive, "bash", "baton"};
     argv.insert(argv.end(), line.begin(), line.end());
     const auto done = run({.argv = std::move(argv), .cwd = dir_.path()});
     EXPECT_EQ(done.status.code, 0) << done.err;

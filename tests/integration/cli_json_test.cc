@@ -86,7 +86,7 @@ class CliJson : public CliTest {
   // The database of a fence.
   std::string data() const {
     const auto path = dir_ / "data.db";
-    std::ofstream(path, std::ios::app);
+    std::ofstream(path, std::ios::app).flush();  // it must be there
     return "sqlite:" + path.string();
   }
 
