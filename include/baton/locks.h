@@ -101,7 +101,8 @@ class BATON_EXPORT LockClient {
   std::shared_ptr<Core> core_;
 };
 
-// Opens the store behind a URL (memory:, sqlite:PATH, postgres://…) and a client on it. In the
+// Opens the store behind a URL (memory:, sqlite:PATH, postgres://…, postgres-advisory://…,
+// redis://…, etcd://… or k8s://…, as docs/stores.md describes them) and a client on it. In the
 // component `baton::open`; programs that want fewer dependencies call LockClient::make themselves.
 [[nodiscard]] BATON_EXPORT Result<LockClient> open(std::string_view url,
                                                    ClientOptions options = {});

@@ -23,16 +23,24 @@ Result<int> version(Context& context) {
   return exit_code::ok;
 }
 
-Result<int> completion(Context& /*context*/, const std::string& shell) {
+Result<int> completion(Context& context, const std::string& shell) {
   namespace files = embedded::cli_completions;
+  std::string_view script;
   if (shell == "bash") {
-    fmt::print("{}", files::baton_bash);
+    script = files::baton_bash;
   } else if (shell == "zsh") {
-    fmt::print("{}", files::baton_zsh);
+    script = files::baton_zsh;
   } else if (shell == "fish") {
-    fmt::print("{}", files::baton_fish);
+    script = files::baton_fish;
   } else {
     return bad_request("there are completions for bash, zsh and fish, not for '" + shell + "'");
+  }
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("shell", shell).field("script", script).end_object();
+    context.out.line(json.text());
+  } else {
+    fmt::print("{}", script);
   }
   return exit_code::ok;
 }

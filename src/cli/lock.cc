@@ -15,6 +15,8 @@ namespace baton::cli {
 namespace {
 
 constexpr Millis kLookEvery{200};
+constexpr std::string_view kNotWaitedFor =
+    "the holder was not waited for and may still be writing; only a fence on the data stops it";
 
 Result<LockClient> connect(const Settings& settings) {
   return open(settings.store, {.owner = settings.owner});
@@ -158,13 +160,16 @@ Result<void> wait_for_holders(Context& context, LockClient& locks, const LockNam
   return {};
 }
 
-void report_break(Context& context, const LockName& name, const std::vector<HolderInfo>& hit) {
+void report_break(Context& context, const LockName& name, const std::vector<HolderInfo>& hit,
+                  std::string_view warning) {
+  if (!warning.empty()) context.out.warning(warning);
   if (context.out.json()) {
     JsonWriter json;
     json.begin_object().field("name", print_path(name)).key("broken").begin_array();
     for (const auto& holder : hit) write_json(json, holder);
-    json.end_array().end_object();
-    context.out.line(json.text());
+    json.end_array();
+    if (!warning.empty()) json.field("warning", warning);
+    context.out.line(json.end_object().text());
   } else if (hit.empty()) {
     context.out.line(printable(print_path(name)) + " was held by nobody");
   } else {
@@ -250,17 +255,12 @@ Result<int> lock_break(Context& context, const LockBreakArguments& arguments) {
   auto hit =
       locks->break_lock(what->name, {.reason = arguments.reason, .immediately = arguments.now});
   if (!hit) return hit.error();
-  if (arguments.now && !hit->empty()) {
-    context.out.warning(
-        "the holder was not waited for and may still be writing; only a fence on "
-        "the data stops it");
-  }
   if (!arguments.now && !hit->empty()) {
     if (auto ok = wait_for_holders(context, *locks, what->name, *hit, timeout); !ok) {
       return ok.error();
     }
   }
-  report_break(context, what->name, *hit);
+  report_break(context, what->name, *hit, arguments.now && !hit->empty() ? kNotWaitedFor : "");
   return exit_code::ok;
 }
 

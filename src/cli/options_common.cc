@@ -8,7 +8,9 @@ void add_common(Command app, Arguments& all, bool uses_store, bool owner) {
   app.add("--json", all.json, "One JSON document on stdout; errors as JSON on stderr")
       .group(kCommonOptions);
   if (!uses_store) return;
-  app.add("--store", all.given.store, "Where the locks are: sqlite:PATH, postgres://…")
+  app.add("--store", all.given.store,
+          "Where the locks are: sqlite:PATH, memory:, or one of\n"
+          "postgres:// postgres-advisory:// redis:// etcd:// k8s://")
       .type("URL")
       .group(kCommonOptions);
   app.add("--region", all.given.region, "The region of names; DEFAULT if none is set")

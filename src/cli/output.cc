@@ -13,12 +13,16 @@
 namespace baton::cli {
 namespace {
 
+// A dumb terminal shows escape sequences as they are.
+bool is_clever_terminal(int file) {
+  const char* terminal = std::getenv("TERM");
+  return isatty(file) == 1 && !(terminal != nullptr && std::string_view(terminal) == "dumb");
+}
+
 // https://no-color.org: any value but an empty one.
 bool wants_colours(int file) {
   const char* no = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return isatty(file) == 1 && (no == nullptr || *no == '\0') &&
-         !(terminal != nullptr && std::string_view(terminal) == "dumb");
+  return is_clever_terminal(file) && (no == nullptr || *no == '\0');
 }
 
 // Characters, not bytes. Wide ones count as one: names are rarely Chinese, and a table that is one
@@ -62,7 +66,7 @@ Output::Output(bool json)
     : json_(json),
       out_colours_(wants_colours(STDOUT_FILENO)),
       err_colours_(wants_colours(STDERR_FILENO)),
-      err_terminal_(isatty(STDERR_FILENO) == 1) {}
+      err_terminal_(is_clever_terminal(STDERR_FILENO)) {}
 
 std::string Output::paint(std::string_view text, Style style, bool colours) const {
   if (!colours || json_ || style == Style::plain) return std::string(text);

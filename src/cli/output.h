@@ -45,8 +45,8 @@ class Output {
   // To stderr, a line a time: what has happened, as "baton: …" or as `json`.
   void event(std::string_view message, const std::string& json) const;
 
-  // A line on stderr that the next one replaces, if that is a terminal; else every line that
-  // differs from the one before it.
+  // A line on stderr that the next one replaces, if that is a terminal that can; else every line
+  // that differs from the one before it.
   void progress(const std::string& text);
   void end_progress();
 

@@ -65,6 +65,12 @@ Error lost_error(const std::string& name, const std::string& why) {
   return {.code = Code::lost, .message = "lost the lock " + name + " (" + why + ")"};
 }
 
+void warn(Context& context, const std::string& message) {
+  JsonWriter json;
+  json.begin_object().field("event", "warning").field("message", message).end_object();
+  context.out.event("warning: " + message, json.text());
+}
+
 // The command has ended while we trusted the lock. Whether the store agrees, the release tells.
 int give_back(Context& context, Lease& lease, const std::string& name, int code) {
   const auto released = lease.release();
@@ -75,15 +81,9 @@ int give_back(Context& context, Lease& lease, const std::string& name, int code)
     context.out.error(error);
     return exit_code::lost;
   }
-  context.out.warning(fmt::format("could not release {} ({}); it ends by itself within {}", name,
-                                  released.error().message, about(lease.ttl())));
+  warn(context, fmt::format("could not release {} ({}); it ends by itself within {}", name,
+                            released.error().message, about(lease.ttl())));
   return code;
-}
-
-void warn(Context& context, const std::string& message) {
-  JsonWriter json;
-  json.begin_object().field("event", "warning").field("message", message).end_object();
-  context.out.event("warning: " + message, json.text());
 }
 
 int supervise(Context& context, Lease& lease, Child& child, const Signals& signals,

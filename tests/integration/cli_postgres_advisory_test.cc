@@ -38,6 +38,16 @@ TEST_F(CliPostgresAdvisory, what_the_store_cannot_do_is_said) {
   refuses({"run", "job", "--mode", "update", "--", "true"}, 1, "unsupported", "no mode");
 }
 
+TEST_F(CliPostgresAdvisory, a_malformed_url_is_refused_without_repeating_it) {
+  for (const auto* rest : {"u:s3cret@h:port/x", "u:s3cret@h/x?nonsense=1", "u:s3c@ret@h/x",
+                           "u:s3c/ret@h/x", "u:s3cret@[::1/x"}) {
+    const Words words{"lock", "find", "--store", std::string("postgres-advisory://") + rest};
+    refuses(words, 2, "bad_url", "");
+    const auto told = baton(words).err;
+    EXPECT_EQ(told.find("s3c"), std::string::npos) << told;
+  }
+}
+
 TEST_F(CliPostgresAdvisory, the_doctor_says_what_is_wrong_and_exits_with_1) {
   const auto well = baton({"store", "doctor", "--ttl", "1h"});
   EXPECT_EQ(well.status.code, 0) << well.out << well.err;

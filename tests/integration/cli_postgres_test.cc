@@ -48,10 +48,9 @@ TEST_F(CliPostgres, a_malformed_url_is_refused_without_repeating_it) {
         "postgres://u:s3c@ret@h/x", "postgres://u:s3c/ret@h/x", "postgres://u:s3cret@[::1/x"}) {
     for (const Words& words :
          {Words{"lock", "find", "--store", url}, Words{"fence", "install", "--database", url}}) {
-      const auto refused = baton(words);
-      EXPECT_EQ(refused.status.code, 2) << refused.err;
-      EXPECT_EQ(refused.err.find("s3c"), std::string::npos) << refused.err;
-      EXPECT_EQ(refused.err.find('\n'), refused.err.size() - 1) << refused.err;
+      refuses(words, 2, "bad_url", "");
+      const auto told = baton(words).err;
+      EXPECT_EQ(told.find("s3c"), std::string::npos) << told;
     }
   }
 }
@@ -78,6 +77,28 @@ TEST_F(CliPostgres, a_fence_that_is_not_there_says_what_to_do) {
   refuses({"fence", "check", "--key", "DEFAULT:job", "9", "--database",
            place().server.url(place().database())},
           1, "bad_store", "baton fence install");
+}
+
+// In text and in JSON at once, since both wait for the same end.
+TEST_F(CliPostgres, when_the_server_is_stopped_the_command_is_ended_and_the_lock_lost) {
+  PostgresServer server;
+  env_["BATON_STORE"] = server.url();
+  ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
+  const std::string script = "echo $$ ready; while :; do sleep 0.05; done";
+  auto text = hold("job", script, {"--ttl", "3s"});
+  auto json = hold("other", script, {"--ttl", "3s", "--json"});
+  server.stop();
+  for (auto* process : {text.get(), json.get()}) {
+    const pid_t command = std::atoi(process->out().c_str());
+    ASSERT_GT(command, 0) << process->out();
+    ends(*process, 76);
+    EXPECT_EQ(::kill(command, 0), -1) << "it would still write";
+  }
+  EXPECT_EQ(text->err().rfind("baton: lost the lock job (", 0), 0U) << text->err();
+  EXPECT_TRUE(text->err().ends_with("); the command was ended\n")) << text->err();
+  EXPECT_EQ(json->err().rfind(R"({"error":{"code":"lost","message":"lost the lock other ()", 0), 0U)
+      << json->err();
+  refuses({"run", "job", "--", "true"}, 1, "unavailable", "127.0.0.1");
 }
 
 // Last: it changes how the server lets people in.

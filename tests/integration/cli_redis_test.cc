@@ -39,15 +39,28 @@ TEST_F(CliRedis, tls_and_malformed_urls_are_refused_without_repeating_them) {
                           "redis://u:s3c/ret@h/0", "redis://u:s3cret@h/0?x=y"}) {
     for (const Words& words :
          {Words{"lock", "find", "--store", url}, Words{"fence", "install", "--database", url}}) {
-      const auto refused = baton(words);
-      EXPECT_EQ(refused.status.code, 2) << refused.err;
-      EXPECT_EQ(refused.err.find("s3c"), std::string::npos) << refused.err;
+      refuses(words, 2, "bad_url", "");
+      const auto told = baton(words).err;
+      EXPECT_EQ(told.find("s3c"), std::string::npos) << told;
     }
   }
   const auto tls = baton({"lock", "find", "--store", "rediss://u:s3cret@h/0"});
   EXPECT_NE(tls.status.code, 0);
   EXPECT_NE(tls.err.find("TLS"), std::string::npos) << tls.err;
   EXPECT_EQ(tls.err.find("s3cret"), std::string::npos) << tls.err;
+}
+
+TEST_F(CliRedis, a_wrong_password_is_unauthorized_and_never_shown) {
+  const RedisServer closed({.settings = {{"requirepass", "r1ght"}}});
+  env_["BATON_STORE"] = "redis://:wr0ng@" + closed.address() + "/0";
+  for (const Words& words :
+       {Words{"run", "job", "--", "true"}, Words{"lock", "find"}, Words{"store", "status"},
+        Words{"fence", "install", "--database", env_["BATON_STORE"]}}) {
+    refuses(words, 1, "unauthorized", "password");
+    EXPECT_EQ(baton(words).err.find("wr0ng"), std::string::npos);
+  }
+  env_["BATON_STORE"] = "redis://:r1ght@" + closed.address() + "/0";
+  EXPECT_EQ(baton({"run", "job", "--", "true"}).status.code, 0);
 }
 
 TEST_F(CliRedis, a_token_is_checked_against_the_fence) {

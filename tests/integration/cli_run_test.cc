@@ -73,6 +73,30 @@ TEST_F(CliRun, the_command_knows_its_lock) {
   EXPECT_EQ(ran.err, "");
 }
 
+// For trying things out: what it is told and how it exits is the same, though nobody else sees it.
+TEST_F(CliRun, a_lock_in_memory_is_a_lock_like_any_other) {
+  env_["BATON_STORE"] = "sqlite:/proc/none.db";
+  const auto in_memory = [&](const Words& command) {
+    Words words{"run", "report/2026-11", "--store", "memory:", "--"};
+    words.insert(words.end(), command.begin(), command.end());
+    return baton(words);
+  };
+  EXPECT_EQ(in_memory({"true"}).status.code, 0);
+  EXPECT_EQ(in_memory({"sh", "-c", "exit 42"}).status.code, 42);
+  EXPECT_EQ(in_memory({"sh", "-c", "kill -TERM $$"}).status.code, 128 + SIGTERM);
+  EXPECT_EQ(in_memory({"sh", "-c", "kill -KILL $$"}).status.code, 128 + SIGKILL);
+  EXPECT_EQ(in_memory({dir_.path().string()}).status.code, 126);
+  env_["BATON_STORE"] = "memory:";
+  refuses({"run", "report", "--", "no-such-command"}, 127, "not_found", "command not found");
+  const auto ran =
+      in_memory({"sh", "-c", "echo $BATON_NAME $BATON_TOKEN $BATON_MODE ${#BATON_GRANT}"});
+  EXPECT_EQ(ran.out, "DEFAULT:report:2026-11 1 exclusive 32\n") << ran.err;
+  EXPECT_EQ(ran.err, "");
+  auto process = hold("job", "trap 'echo got TERM; exit 5' TERM; " + std::string(kForEver));
+  process->kill(SIGTERM);
+  ends(*process, 5);
+}
+
 TEST_F(CliRun, the_store_is_not_passed_on) {
   env_["BATON_STORE"] = "";
   const auto ran =

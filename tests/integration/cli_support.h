@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,8 @@ class CliTest : public ::testing::Test {
 
   // Nothing of the machine's own settings gets in, and a colour never comes out.
   ProcessOptions options(Words words) const {
-    words.insert(words.begin(), BATON_PROGRAM);
-    ProcessOptions made{.argv = std::move(words), .cwd = dir_.path()};
+    words.insert(words.begin(), program_);
+    ProcessOptions made{.argv = std::move(words), .cwd = dir_.path(), .user = user_};
     made.env = {{"HOME", dir_.path().string()},
                 {"XDG_CONFIG_HOME", ""},
                 {"XDG_STATE_HOME", ""},
@@ -80,7 +81,52 @@ class CliTest : public ::testing::Test {
     EXPECT_EQ(json.out, "");
   }
 
+  // What `--help` says of a command.
+  struct Help {
+    Words command;      // none for the program itself
+    Words subcommands;  // of a noun
+    Words options;      // the long ones
+    std::string text;
+  };
+
+  Help help(const Words& command) const {
+    Words words = command;
+    words.emplace_back("--help");
+    const auto told = baton(words);
+    EXPECT_EQ(told.status.code, 0) << told.err;
+    EXPECT_EQ(told.err, "");
+    Help help{.command = command, .text = told.out};
+    std::istringstream lines(told.out);
+    bool commands = false;
+    for (std::string line; std::getline(lines, line);) {
+      if (line.empty() || line[0] != ' ') commands = line == "Subcommands:";
+      const auto first = line.find_first_not_of(' ');
+      if (first != 2) continue;
+      if (commands) help.subcommands.push_back(line.substr(first, line.find(' ', first) - first));
+      const auto dashes = line.find("--");
+      if (line[first] != '-' || dashes == std::string::npos) continue;
+      help.options.push_back(line.substr(dashes, line.find(' ', dashes) - dashes));
+    }
+    return help;
+  }
+
+  // Of the program, of every noun, and of every command: so that a new one is not forgotten.
+  std::vector<Help> all_help() const {
+    std::vector<Help> all{help({})};
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Help noun = all[i];
+      for (const auto& word : noun.subcommands) {
+        Words command = noun.command;
+        command.push_back(word);
+        all.push_back(help(command));
+      }
+    }
+    return all;
+  }
+
   TempDir dir_{"cli"};
+  std::string program_ = BATON_PROGRAM;
+  std::string user_;  // ours if empty
   std::map<std::string, std::string> env_;
 };
 

@@ -1,7 +1,6 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <sstream>
 
 #include <sqlite3.h>
 
@@ -145,15 +144,57 @@ TEST_F(Cli, a_damaged_lock_is_refused) {
   refuses({"lock", "show", "a"}, 1, "denied", "damaged");
 }
 
-TEST_F(Cli, a_file_that_may_not_be_written_is_refused) {
-  if (geteuid() == 0) {
-    // Root may write anything; an immutable place is /proc.
-    refuses({"lock", "find", "--store", "sqlite:/proc/locks.db"}, 1, "bad_store", "/proc");
-    return;
-  }
+TEST_F(Cli, a_file_in_a_place_where_nobody_writes_is_refused) {
+  refuses({"run", "job", "--store", "sqlite:/proc/locks.db", "--", "true"}, 1, "bad_store",
+          "/proc");
+}
+
+TEST_F(Cli, a_file_that_this_user_may_not_write_or_read_is_refused) {
   ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
-  chmod((dir_ / "locks.db").c_str(), 0400);
-  refuses({"lock", "find"}, 1, "bad_store", "locks.db");
+  if (geteuid() == 0) {  // root may do anything; nobody may read our directory and run a copy
+    ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
+    std::filesystem::copy(BATON_PROGRAM, dir_ / "baton");
+    program_ = (dir_ / "baton").string();
+    user_ = "nobody";
+  }
+  ASSERT_EQ(chmod((dir_ / "locks.db").c_str(), 0444), 0);
+  refuses({"run", "job", "--", "true"}, 1, "bad_store", "read-only");
+  refuses({"lock", "find"}, 1, "bad_store", "read-only");
+  ASSERT_EQ(chmod((dir_ / "locks.db").c_str(), 0000), 0);
+  refuses({"run", "job", "--", "true"}, 1, "unauthorized", "locks.db");
+}
+
+// A disk of its own that is full, as nobody else sees it.
+TEST_F(Cli, a_full_disk_is_told_and_nothing_runs) {
+  std::filesystem::create_directory(dir_ / "small");
+  env_["BATON_STORE"] = "sqlite:" + (dir_ / "small/locks.db").string();
+  ProcessOptions full = options({});
+  full.argv = {"unshare", "--mount"};
+  if (geteuid() != 0) full.argv.insert(full.argv.end(), {"--user", "--map-root-user"});
+  full.argv.insert(full.argv.end(), {"--", "sh", "-c", R"sh(
+      mount -t tmpfs -o size=512k none small || exit 99
+      fill() { cat /dev/zero > small/zeros 2> errors; }
+      "$0" store migrate > told
+      fill
+      "$0" run job -- touch ran
+      echo $?
+      "$0" run job --json -- touch ran
+      echo $?
+      rm small/zeros
+      "$0" run job -- echo works again
+      "$0" run job --json -- sh -c 'cat /dev/zero > small/zeros 2> errors; exit 3'
+      echo $?
+      )sh",
+                                     program_});
+  const auto done = run(full);
+  EXPECT_EQ(done.out, "1\n1\nworks again\n3\n") << done.err;
+  const std::string what = "no space for " + (dir_ / "small/locks.db").string() +
+                           ": free some on its disk, then try again";
+  EXPECT_EQ(done.err, "baton: " + what + "\n" + R"({"error":{"code":"unavailable","message":")" +
+                          what + "\",\"retryable\":true}}\n" +
+                          R"({"event":"warning","message":"could not release job ()" + what +
+                          "); it ends by itself within 30s\"}\n");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "ran"));
 }
 
 // --- settings ------------------------------------------------------------------------------------
@@ -194,66 +235,6 @@ TEST_F(Cli, settings_with_unknown_keys_are_refused) {
   file("baton.yaml", "stroe: sqlite:x.db\n");
   refuses({"lock", "find"}, 2, "bad_request",
           "baton.yaml: line 1: unknown key 'stroe'; did you mean 'store'?");
-}
-
-// --- locks ---------------------------------------------------------------------------------------
-
-TEST_F(Cli, an_empty_store_says_so) {
-  EXPECT_EQ(baton({"lock", "find"}).out, "no locks match\n");
-  EXPECT_EQ(baton({"lock", "stats"}).out, "no locks are held\n");
-  EXPECT_EQ(baton({"lock", "show", "a/b"}).out, "a/b is free\n");
-  EXPECT_EQ(baton({"lock", "break", "a", "--reason", "r"}).out, "a was held by nobody\n");
-  EXPECT_EQ(baton({"lock", "find", "--json"}).out, "{\"locks\":[],\"more\":false}\n");
-}
-
-TEST_F(Cli, held_locks_are_found_shown_and_counted) {
-  const std::string wait = "echo ready; while :; do sleep 0.05; done";
-  auto first = hold("page/fs-1/doc/3", wait, {"--predicate", "extracting", "--ttl", "1m"});
-  auto second = hold("page/fs-2/doc/1", wait, {"--mode", "shared", "--owner", "\x1b[31mred"});
-  const auto all = baton({"lock", "find", "--subject", "page"});
-  EXPECT_NE(all.out.find("page/fs-1/doc/3"), std::string::npos);
-  EXPECT_NE(all.out.find("page/fs-2/doc/1"), std::string::npos);
-  EXPECT_EQ(all.out.find('\x1b'), std::string::npos) << "no escape reaches the terminal";
-  for (const Words& filter : {Words{"--resource", "fs-1"}, Words{"--predicate", "extracting"},
-                              Words{"--mode", "X"}, Words{"--resource", "fs-1/doc"}}) {
-    Words words{"lock", "find"};
-    words.insert(words.end(), filter.begin(), filter.end());
-    const auto some = baton(words);
-    EXPECT_NE(some.out.find("page/fs-1/doc/3"), std::string::npos) << some.out;
-    EXPECT_EQ(some.out.find("page/fs-2"), std::string::npos) << some.out;
-  }
-  EXPECT_EQ(baton({"lock", "find", "--subject", "page", "--owner", "nobody"}).out,
-            "no locks match\n");
-  const auto stats = baton({"lock", "stats"});
-  EXPECT_NE(stats.out.find("2 held, 0 waiting, on 2 names"), std::string::npos) << stats.out;
-  EXPECT_NE(stats.out.find("1m00s"), std::string::npos) << stats.out;
-  const auto json = baton({"lock", "show", "page/fs-1/doc/3", "--json"});
-  EXPECT_NE(json.out.find("\"predicate\":\"extracting\""), std::string::npos) << json.out;
-  EXPECT_EQ(json.out.find('\n'), json.out.size() - 1);
-}
-
-TEST_F(Cli, the_text_form_of_a_name_is_understood_everywhere) {
-  auto process = hold("lock:shared:schema:reading:t-1", "echo ready; while :; do sleep 0.05; done");
-  const auto shown = baton({"lock", "show", "schema/t-1"});
-  EXPECT_NE(shown.out.find("shared"), std::string::npos) << shown.out;
-  EXPECT_NE(shown.out.find("reading"), std::string::npos) << shown.out;
-}
-
-TEST_F(Cli, break_now_warns_of_what_it_risks) {
-  auto process = hold("job", "echo ready; while :; do sleep 0.05; done");
-  const auto broken = baton({"lock", "break", "job", "--reason", "r", "--now"});
-  EXPECT_EQ(broken.status.code, 0);
-  EXPECT_NE(broken.err.find("may still be writing"), std::string::npos) << broken.err;
-  EXPECT_NE(broken.out.find("job: broken, was held by"), std::string::npos) << broken.out;
-}
-
-TEST_F(Cli, a_break_that_times_out_says_when_it_ends) {
-  auto process = hold("job", "echo ready; while :; do sleep 0.05; done", {"--ttl", "1h"});
-  ASSERT_TRUE(stop_still(process->pid()));
-  const auto broken = baton({"lock", "break", "job", "--reason", "r", "--timeout", "300ms"});
-  EXPECT_EQ(broken.status.code, 75) << broken.err;
-  EXPECT_NE(broken.err.find("at the latest, or use --now"), std::string::npos) << broken.err;
-  process->kill(SIGCONT);
 }
 
 // --- policy --------------------------------------------------------------------------------------
@@ -332,89 +313,6 @@ TEST_F(Cli, a_token_is_checked_against_the_fence_without_leaving_a_trace) {
   refuses({"fence", "check", "job", "x", "--database", data}, 2, "bad_request", "token");
   refuses({"fence", "check", "job", "0", "--database", data}, 2, "bad_request", "token");
   refuses({"fence", "install", "--database", "oracle:x"}, 2, "bad_url", "--database");
-}
-
-// --- the rest ------------------------------------------------------------------------------------
-
-TEST_F(Cli, every_command_has_help_with_examples_of_its_own) {
-  for (const std::string command : {"",
-                                    "run",
-                                    "elect",
-                                    "leader",
-                                    "leader show",
-                                    "leader resign",
-                                    "leader transfer",
-                                    "lock",
-                                    "lock find",
-                                    "lock show",
-                                    "lock break",
-                                    "lock stats",
-                                    "fence",
-                                    "fence check",
-                                    "fence rebase",
-                                    "fence install",
-                                    "store",
-                                    "store migrate",
-                                    "store status",
-                                    "store doctor",
-                                    "policy",
-                                    "policy check",
-                                    "policy apply",
-                                    "policy show",
-                                    "job",
-                                    "job list",
-                                    "job show",
-                                    "job pause",
-                                    "job resume",
-                                    "job run",
-                                    "job skip",
-                                    "node",
-                                    "node list",
-                                    "version"}) {
-    Words words;
-    std::istringstream parts(command);
-    for (std::string word; parts >> word;) words.push_back(word);
-    words.emplace_back("--help");
-    const auto help = baton(words);
-    EXPECT_EQ(help.status.code, 0);
-    EXPECT_NE(help.out.find("Usage: baton"), std::string::npos) << help.out;
-    EXPECT_NE(help.out.find("Examples:\n  baton " + command), std::string::npos) << help.out;
-    EXPECT_EQ(help.out.find("\n\n\n"), std::string::npos) << help.out;
-    EXPECT_EQ(help.err, "");
-  }
-  EXPECT_NE(baton({"completion", "--help"}).out.find("<(baton completion bash)"),
-            std::string::npos);
-}
-
-TEST_F(Cli, completions_are_scripts) {
-  for (const auto* shell : {"bash", "zsh", "fish"}) {
-    EXPECT_NE(baton({"completion", shell}).out.find("break"), std::string::npos) << shell;
-  }
-  file("script", baton({"completion", "bash"}).out);
-  const auto checked = run({.argv = {"bash", "-n", (dir_ / "script").string()}});
-  EXPECT_TRUE(checked.status.success()) << checked.err;
-}
-
-TEST_F(Cli, output_that_cannot_be_written_is_an_error) {
-  const auto full =
-      run({.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " version > /dev/full"}});
-  EXPECT_EQ(full.status.code, 1);
-  EXPECT_NE(full.err.find("cannot write"), std::string::npos);
-  // Longer than a buffer, so that it fails before the end.
-  const auto early = run(
-      {.argv = {"sh", "-c", std::string(BATON_PROGRAM) + " completion zsh --json > /dev/full"}});
-  EXPECT_EQ(early.status.code, 1);
-  EXPECT_EQ(early.err.rfind("{\"error\":{\"code\":\"error\",\"message\":\"", 0), 0U) << early.err;
-}
-
-TEST_F(Cli, control_characters_of_others_do_not_reach_the_terminal) {
-  const std::string second_set =
-      "\xc2\x9b"
-      "31m";
-  auto holder = hold("job", "echo ready; read line", {"--metadata", "why=\x1b" + second_set});
-  EXPECT_NE(baton({"lock", "show", "job"}).out.find("why=??31m"), std::string::npos);
-  const auto json = baton({"lock", "show", "job", "--json"}).out;
-  EXPECT_NE(json.find("\"why\":\"\\u001b\\u009b31m\""), std::string::npos) << json;
 }
 
 }  // namespace

@@ -2,15 +2,21 @@
 
 _baton() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local common="--json --store --region --owner --help" i noun="" verb="" words=""
+  local common="--json --store --region --owner --help" i word noun="" verb="" words=""
   for ((i = 1; i < COMP_CWORD; i++)); do
-    if [[ ${COMP_WORDS[i]} == -- ]]; then
+    word=${COMP_WORDS[i]}
+    if [[ $word == -- ]]; then
       # What follows is the user's own command.
       if declare -F _command_offset >/dev/null; then _command_offset $((i + 1)); fi
       return
     fi
-    [[ ${COMP_WORDS[i]} == -* ]] && continue
-    if [[ -z $noun ]]; then noun=${COMP_WORDS[i]}; elif [[ -z $verb ]]; then verb=${COMP_WORDS[i]}; fi
+    # Neither options nor their values, which bash splits at colons: a URL is several words.
+    [[ $word == -* || $word == [:=] || ${COMP_WORDS[i - 1]} == [:=] ]] && continue
+    case ${COMP_WORDS[i - 1]} in
+      --json | --help | --now | --key | --restart | --live | --replace) ;;
+      --*) continue ;;
+    esac
+    if [[ -z $noun ]]; then noun=$word; elif [[ -z $verb ]]; then verb=$word; fi
   done
 
   case $previous in
@@ -18,37 +24,45 @@ _baton() {
       mapfile -t COMPREPLY < <(compgen -W "exclusive shared update intent IS SIX" -- "$current")
       return
       ;;
-    --store | --database)
-      mapfile -t COMPREPLY < <(compgen -W "sqlite: postgres://" -- "$current")
+    --store)
+      words="memory: sqlite: postgres:// postgres-advisory:// redis:// etcd:// k8s://"
+      compopt -o nospace 2>/dev/null # the rest of the URL follows
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
+    --database)
+      words="sqlite: postgres:// redis:// redis+unix://"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
   esac
 
   case "$noun $verb" in
-    " ") words="run elect leader lock fence store policy job node version completion --help" ;;
+    " ") words="run elect leader lock fence store policy job node version completion $common" ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --metrics -- $common"
       ;;
     "elect "*) words="--node --ttl --grace --restart --metrics -- $common" ;;
-    "leader ") words="show resign transfer" ;;
+    "leader ") words="show resign transfer --help" ;;
     "leader show") words="$common" ;;
     "leader resign") words="--reason --timeout $common" ;;
     "leader transfer") words="--timeout $common" ;;
-    "lock ") words="find show break stats" ;;
+    "lock ") words="find show break stats --help" ;;
     "lock find")
       words="--subject --predicate --mode --resource --owner --limit --json --store --region --help"
       ;;
     "lock show") words="--predicate $common" ;;
     "lock break") words="--predicate --reason --now --timeout $common" ;;
     "lock stats") words="--top $common" ;;
-    "fence ") words="check rebase install" ;;
+    "fence ") words="check rebase install --help" ;;
     "fence check") words="--key --mode --predicate --database $common" ;;
     "fence rebase") words="--database $common" ;;
     "fence install") words="--database --json --help" ;;
-    "store ") words="migrate status doctor" ;;
+    "store ") words="migrate status doctor --help" ;;
     "store doctor") words="--ttl $common" ;;
     "store "*) words="$common" ;;
-    "policy ") words="check apply show" ;;
+    "policy ") words="check apply show --help" ;;
     "policy check" | "policy apply")
       if [[ $current != -* ]]; then
         mapfile -t COMPREPLY < <(compgen -f -- "$current")
@@ -58,12 +72,12 @@ _baton() {
       [[ $verb == check ]] || words="--timeout --replace $common"
       ;;
     "policy show") words="$common" ;;
-    "job ") words="list show pause resume run skip forget" ;;
+    "job ") words="list show pause resume run skip forget --help" ;;
     "job run") words="--wait $common" ;;
     "job "*) words="$common" ;;
-    "node ") words="list" ;;
+    "node ") words="list --help" ;;
     "node list") words="--live $common" ;;
-    "completion "*) words="bash zsh fish" ;;
+    "completion "*) words="bash zsh fish --json --help" ;;
     "version "*) words="--json --help" ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")

@@ -26,13 +26,15 @@ for pair in 'leader show resign transfer' 'lock find show break stats' 'fence ch
 end
 
 complete -c baton -l json -d 'One JSON document on stdout'
-complete -c baton -l store -x -a 'sqlite: postgres://' -d 'Where the locks are'
+complete -c baton -l help -s h -d 'Show help'
+complete -c baton -l store -x -d 'Where the locks are' \
+    -a 'memory: sqlite: postgres:// postgres-advisory:// redis:// etcd:// k8s://'
 complete -c baton -l region -x -d 'The region of names'
 complete -c baton -l owner -x -d 'Who we are'
 complete -c baton -l mode -x -a 'exclusive shared update intent IS SIX' \
     -n '__fish_seen_subcommand_from run find check' -d 'How it is held'
 complete -c baton -l predicate -x -n '__fish_seen_subcommand_from run lock check' -d 'What is done'
-complete -c baton -l ttl -x -n '__fish_seen_subcommand_from run elect' -d 'TTL'
+complete -c baton -l ttl -x -n '__fish_seen_subcommand_from run elect doctor' -d 'TTL'
 complete -c baton -l wait -x -n '__fish_seen_subcommand_from run' -d 'How long to wait'
 complete -c baton -l at-least-for -x -n '__fish_seen_subcommand_from run' -d 'Stays taken so long'
 complete -c baton -l metadata -x -n '__fish_seen_subcommand_from run' -d 'key=value'
@@ -51,6 +53,7 @@ complete -c baton -l timeout -x -n '__fish_seen_subcommand_from break apply resi
 complete -c baton -l wait -x -n '__fish_seen_subcommand_from job' -d 'How long to wait'
 complete -c baton -l live -n '__fish_seen_subcommand_from node' -d 'Only those that are there'
 complete -c baton -l replace -n '__fish_seen_subcommand_from apply'
-complete -c baton -l database -x -a 'sqlite: postgres://' -n '__fish_seen_subcommand_from fence'
+complete -c baton -l database -x -a 'sqlite: postgres:// redis:// redis+unix://' \
+    -n '__fish_seen_subcommand_from fence' -d 'The database of the data'
 complete -c baton -l key -n '__fish_seen_subcommand_from check' -d 'NAME is a key'
 complete -c baton -F -n '__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from check apply'

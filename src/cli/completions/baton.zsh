@@ -2,18 +2,21 @@
 # zsh completion for baton: baton completion zsh > "${fpath[1]}/_baton"
 
 _baton() {
-  local -a common modes
+  local -a common modes stores databases
   modes=(exclusive shared update intent IS SIX)
+  stores=('memory\:' 'sqlite\:' 'postgres\://' 'postgres-advisory\://' 'redis\://' 'etcd\://' 'k8s\://')
+  databases=('sqlite\:' 'postgres\://' 'redis\://' 'redis+unix\://')
+  local help='(- *)--help[show help]' json='--json[one JSON document on stdout]'
   common=(
-    '--json[one JSON document on stdout]'
-    '--store=[where the locks are]:URL:(sqlite\: postgres\://)'
+    "$json"
+    "--store=[where the locks are]:URL:($stores)"
     '--region=[the region of names]:region:'
-    '(- *)--help[show help]'
+    "$help"
   )
   local owner='--owner=[who we are]:owner:'
   local predicate='--predicate=[what is done]:predicate:'
   local mode="--mode=[how it is held]:mode:($modes)"
-  local database='--database=[the database of the data]:URL:(sqlite\: postgres\://)'
+  local database="--database=[the database of the data]:URL:($databases)"
 
   if ((CURRENT == 2)); then
     local -a nouns
@@ -67,6 +70,12 @@ _baton() {
         $common "$owner" '1:election:' '*::command:_normal'
       return
       ;;
+    version\ * | completion\ *)
+      shift words
+      ((CURRENT--))
+      _arguments "$json" "$help" '*:shell:'
+      return
+      ;;
   esac
 
   shift 2 words
@@ -94,14 +103,14 @@ _baton() {
         '1:name:' '2:token:'
       ;;
     'fence rebase') _arguments "$database" $common "$owner" ;;
-    'fence install') _arguments "$database" '--json' ;;
+    'fence install') _arguments "$database" "$json" "$help" ;;
     'store doctor') _arguments '--ttl=[the shortest in use]:time:' $common "$owner" ;;
     store*) _arguments $common "$owner" ;;
     'job list') _arguments $common "$owner" ;;
     'job run') _arguments '--wait=[how long to wait]:time:' $common "$owner" '1:job:' ;;
     job*) _arguments $common "$owner" '1:job:' ;;
     'node list') _arguments '--live[only those that are there]' $common "$owner" ;;
-    'policy check') _arguments '--json' '1:file:_files' ;;
+    'policy check') _arguments "$json" "$help" '1:file:_files' ;;
     'policy apply')
       _arguments '--timeout=:time:' '--replace[even an unreadable one]' $common "$owner" \
         '1:file:_files'
