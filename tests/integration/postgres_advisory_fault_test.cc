@@ -179,7 +179,7 @@ class PostgresAdvisorySilence : public PostgresAdvisoryFault {
  protected:
   // Patience that would show: far longer than a whole test takes without the silent session.
   std::unique_ptr<LockStore> store = database.store("?baton_apply_timeout=20s");
-  static constexpr Millis kQuick = 10s;
+  static constexpr Millis kQuick = 15s;
 
   class Silent {
    public:
@@ -231,15 +231,15 @@ TEST_F(PostgresAdvisorySilence, costs_the_other_leases_of_the_process_nothing) {
 }
 
 TEST_F(PostgresAdvisorySilence, ends_with_the_release) {
-  hold({"DEFAULT:a", "DEFAULT:b"}, 6000ms);
+  hold({"DEFAULT:b", "DEFAULT:a"}, 8s);
   const Silent silent(session_of("DEFAULT:a"));
   const auto before = BootClock::now();
-  ASSERT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a"), in(1s))->outcome, Outcome::busy);
+  ASSERT_EQ(ask(*store, request(Verb::renew, 2, "DEFAULT:a"), in(3s))->outcome, Outcome::busy);
   const Reply released =
-      ask(*store, noting(request(Verb::release, 1, "DEFAULT:a"), 7), in(20s)).value();
+      ask(*store, noting(request(Verb::release, 2, "DEFAULT:a"), 7), in(20s)).value();
   EXPECT_EQ(released.outcome, Outcome::lost) << "its note was not written";
   EXPECT_FALSE(released.message.empty());
-  EXPECT_EQ(ask(*store, request(Verb::cancel, 1, "DEFAULT:a"), in(20s))->outcome, Outcome::done);
+  EXPECT_EQ(ask(*store, request(Verb::cancel, 2, "DEFAULT:a"), in(20s))->outcome, Outcome::done);
   EXPECT_LT(BootClock::now() - before, kQuick);
   silent.go_on();
   EXPECT_TRUE(
@@ -248,13 +248,13 @@ TEST_F(PostgresAdvisorySilence, ends_with_the_release) {
 }
 
 TEST_F(PostgresAdvisorySilence, ends_with_the_ttl_and_is_not_waited_for) {
-  hold({"DEFAULT:a"}, 2000ms);
-  ASSERT_EQ(ask(*store, acquire(2, "DEFAULT:b")).outcome, Outcome::granted);
-  const Silent silent(session_of("DEFAULT:a"));
-  const auto before = BootClock::now();
-  ASSERT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a"), in(500ms))->outcome, Outcome::busy);
   Bell bell;
   const auto watch = store->watch("process-1", bell);
+  ASSERT_EQ(ask(*store, acquire(2, "DEFAULT:b")).outcome, Outcome::granted);
+  hold({"DEFAULT:a"}, 8s);
+  const Silent silent(session_of("DEFAULT:a"));
+  const auto before = BootClock::now();
+  ASSERT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a"), in(3s))->outcome, Outcome::busy);
   EXPECT_TRUE(bell.rings()) << "nobody ended it";
   EXPECT_EQ(ask(*store, request(Verb::renew, 2, "DEFAULT:b")).outcome, Outcome::granted);
   EXPECT_LT(BootClock::now() - before, kQuick);
@@ -263,7 +263,7 @@ TEST_F(PostgresAdvisorySilence, ends_with_the_ttl_and_is_not_waited_for) {
 TEST_F(PostgresAdvisorySilence, leaves_whoever_writes_a_note_in_doubt) {
   hold({kJob}, 30s);
   const Silent silent(session_of(kJob));
-  const auto reply = ask(*store, noting(request(Verb::renew, 1, kJob), 7), in(500ms));
+  const auto reply = ask(*store, noting(request(Verb::renew, 1, kJob), 7), in(3s));
   ASSERT_FALSE(reply) << to_string(reply->outcome);
   EXPECT_TRUE(reply.error().in_doubt);
   EXPECT_TRUE(reply.error().retryable);
@@ -275,7 +275,7 @@ TEST_F(PostgresAdvisorySilence, leaves_whoever_repeats_an_acquire_in_doubt) {
   hold({kJob}, 30s);
   const Silent silent(session_of(kJob));
   for (int i = 0; i < 2; ++i) {
-    const auto reply = ask(*store, acquire(1, kJob), in(500ms));
+    const auto reply = ask(*store, acquire(1, kJob), in(3s));
     ASSERT_FALSE(reply) << to_string(reply->outcome);
     EXPECT_TRUE(reply.error().in_doubt);
   }
@@ -294,7 +294,7 @@ TEST_F(PostgresAdvisorySilence, in_a_batch_leaves_it_in_doubt_and_what_came_too_
   }
   batch.push_back(noting(request(Verb::renew, 9, held), 7));
   const Silent silent(second);
-  const auto replies = store->apply(batch, in(1s));
+  const auto replies = store->apply(batch, in(6s));
   ASSERT_FALSE(replies) << to_string(replies->at(1).outcome);
   EXPECT_TRUE(replies.error().in_doubt);
   silent.go_on();
