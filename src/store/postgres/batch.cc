@@ -82,7 +82,11 @@ Batch BatchRun::pick(const Indices& indices) const {
   return picked;
 }
 
+// Preparing comes first: it may take as long as a statement may, and what follows must not be late.
 Result<Rows> BatchRun::run(const Statement& statement, const Params& params) {
+  if (auto prepared = connection_->prepare(statement, deadline_); !prepared) {
+    return prepared.error();
+  }
   if (too_late_to_send()) {
     return Error{.code = Code::unavailable,
                  .message = settings_.location + " is too busy to be asked in time",
