@@ -247,6 +247,33 @@ TEST_F(PostgresAdvisorySilence, ends_with_the_release) {
   EXPECT_EQ(ordinal_of("DEFAULT:a"), "");
 }
 
+TEST_F(PostgresAdvisorySilence, costs_the_others_nothing_either_if_a_release_finds_it) {
+  hold({"DEFAULT:b", "DEFAULT:a"}, 8s);
+  const Silent silent(session_of("DEFAULT:a"));
+  const auto before = BootClock::now();
+  const auto released = ask(*store, noting(request(Verb::release, 2, "DEFAULT:a"), 7), in(20s));
+  ASSERT_FALSE(released) << to_string(released->outcome);
+  EXPECT_TRUE(released.error().in_doubt) << "its note may be written";
+  EXPECT_EQ(ask(*store, request(Verb::cancel, 2, "DEFAULT:a"), in(20s))->outcome, Outcome::done);
+  EXPECT_LT(BootClock::now() - before, kQuick);
+  silent.go_on();
+  EXPECT_TRUE(
+      poll_until([&] { return ask(*store, acquire(3, "DEFAULT:a")).outcome == Outcome::granted; }));
+}
+
+TEST_F(PostgresAdvisorySilence, costs_the_others_nothing_either_if_an_acquire_finds_it) {
+  ASSERT_EQ(ask(*store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
+  const pid_t unused = session_of("DEFAULT:a");
+  hold({"DEFAULT:b"}, 8s);
+  ASSERT_EQ(ask(*store, request(Verb::release, 1, "DEFAULT:a")).outcome, Outcome::done);
+  const Silent silent(unused);
+  const auto before = BootClock::now();
+  const auto taken = ask(*store, acquire(3, "DEFAULT:c"), in(20s));
+  ASSERT_FALSE(taken) << to_string(taken->outcome);
+  EXPECT_TRUE(taken.error().in_doubt);
+  EXPECT_LT(BootClock::now() - before, kQuick);
+}
+
 TEST_F(PostgresAdvisorySilence, ends_with_the_ttl_and_is_not_waited_for) {
   Bell bell;
   const auto watch = store->watch("process-1", bell);
@@ -284,13 +311,15 @@ TEST_F(PostgresAdvisorySilence, leaves_whoever_repeats_an_acquire_in_doubt) {
 TEST_F(PostgresAdvisorySilence, in_a_batch_leaves_it_in_doubt_and_what_came_too_late_unsent) {
   const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b", "DEFAULT:c"};
   const std::string held = "DEFAULT:held";
-  ASSERT_EQ(ask(*store, acquire(9, held)).outcome, Outcome::granted);
-  hold(keys, 30s);
+  const Millis ttl = 120s;  // a session may be silent for longer than the batch has
+  ASSERT_EQ(ask(*store, with_ttl(acquire(9, held), ttl)).outcome, Outcome::granted);
+  hold(keys, ttl);
   const pid_t second = session_of("DEFAULT:b");
   std::vector<Request> batch;
   for (std::uint64_t i = 0; i < keys.size(); ++i) {
     ASSERT_EQ(ask(*store, request(Verb::release, i + 1, keys[i])).outcome, Outcome::done);
-    batch.push_back(noting(acquire(i + 11, keys[i]), 7));  // on the same sessions, in this order
+    // On the same sessions, in this order.
+    batch.push_back(noting(with_ttl(acquire(i + 11, keys[i]), ttl), 7));
   }
   batch.push_back(noting(request(Verb::renew, 9, held), 7));
   const Silent silent(second);
@@ -308,11 +337,13 @@ class PostgresAdvisoryCut : public PostgresAdvisoryFault {
  protected:
   FaultProxy proxy{server.port()};
 
-  [[nodiscard]] std::unique_ptr<LockStore> store_behind_the_proxy() const {
+  [[nodiscard]] std::unique_ptr<LockStore> store_behind_the_proxy(
+      const std::string& apply_timeout = "1s") const {
     std::string url = advisory(database.url());
     const std::string port = ":" + std::to_string(server.port());
     url.replace(url.find(port), port.size(), ":" + std::to_string(proxy.port()));
-    return open_postgres_advisory_store(url + "?baton_apply_timeout=1s", soon()).value();
+    return open_postgres_advisory_store(url + "?baton_apply_timeout=" + apply_timeout, soon())
+        .value();
   }
 };
 
@@ -407,6 +438,23 @@ TEST_F(PostgresAdvisoryCut, every_call_returns_by_its_deadline_whatever_the_netw
   const auto before = BootClock::now();
   EXPECT_FALSE(store->find({}, in(300ms)));
   EXPECT_LE(BootClock::now() - before, 300ms + 5s);
+}
+
+TEST_F(PostgresAdvisoryCut, leases_are_kept_while_every_answer_comes_late_but_comes) {
+  const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b"};
+  const auto store = store_behind_the_proxy("20s");
+  std::vector<Request> renewals;
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(ask(*store, with_ttl(acquire(i + 1, keys[i]), 12s)).outcome, Outcome::granted);
+    renewals.push_back(request(Verb::renew, i + 1, keys[i]));
+  }
+  proxy.delay(1500ms);  // there and back take longer than a sixth of the TTL
+  std::vector<Reply> replies;
+  EXPECT_TRUE(poll_until([&] {
+    replies = store->apply(renewals, in(20s)).value();
+    return replies[0].outcome != Outcome::busy && replies[1].outcome != Outcome::busy;
+  }));
+  for (const Reply& reply : replies) EXPECT_EQ(reply.outcome, Outcome::granted) << reply.message;
 }
 
 TEST_F(PostgresAdvisoryCut, a_slow_network_is_only_slow) {
