@@ -130,6 +130,48 @@ TEST_F(PostgresRace, a_renewal_with_a_note_that_is_stuck_holds_no_other_renewal_
   EXPECT_EQ(stuck.get().outcome, Outcome::granted);
 }
 
+// Whoever takes the short way locks its rows in the order of the keys too: while it waits for one,
+// it has none behind it, for which somebody who goes the long way would wait in turn.
+TEST_F(PostgresRace, an_acquire_of_many_names_that_waits_for_one_has_no_later_one) {
+  const auto store = store_at(kStart);
+  const std::string later = "DEFAULT:job:2";
+  ask(*store, acquire(1, later));
+  ask(*store, request(Verb::release, 1, later));
+  Session other(database.url());
+  other.sql("BEGIN");
+  other.sql("SELECT baton.lock_names(ARRAY['" + kKey + "'])");
+  const auto fresh = store_at(kStart);  // it does not know which names have a row
+  auto granted = std::async(std::launch::async, [&] {
+    return fresh->apply(std::vector{acquire(2, kKey), acquire(3, later)}, soon()).value();
+  });
+  ASSERT_TRUE(are_held_up(1));
+  EXPECT_NO_THROW(
+      other.sql("SELECT 1 FROM baton.lock WHERE key = '" + later + "' FOR UPDATE NOWAIT"));
+  other.sql("COMMIT");
+  for (const Reply& reply : granted.get()) EXPECT_EQ(reply.outcome, Outcome::granted);
+}
+
+TEST_F(PostgresRace, a_release_with_a_note_that_waits_has_none_of_the_names_that_were_acquired) {
+  const auto store = store_at(kStart);
+  const std::string later = "DEFAULT:job:2";
+  ask(*store, acquire(1, kKey));
+  ask(*store, acquire(2, later));
+  ask(*store, request(Verb::release, 2, later));
+  Session other(database.url());
+  other.sql("BEGIN");
+  other.sql("SELECT baton.lock_names(ARRAY['" + kKey + "'])");
+  std::vector<Request> batch{acquire(3, later), request(Verb::release, 1, kKey)};
+  for (Request& one : batch) one.change.text = "noted";
+  auto done = std::async(std::launch::async, [&] { return store->apply(batch, soon()).value(); });
+  ASSERT_TRUE(are_held_up(1));
+  EXPECT_NO_THROW(
+      other.sql("SELECT 1 FROM baton.lock WHERE key = '" + later + "' FOR UPDATE NOWAIT"));
+  other.sql("COMMIT");
+  const auto replies = done.get();
+  EXPECT_EQ(replies[0].outcome, Outcome::granted);
+  EXPECT_EQ(replies[1].outcome, Outcome::done);
+}
+
 // No request takes effect later than the apply limit after it was made, so one that could only be
 // sent when too much of that is over must not be sent. Here it waits for a connection: all are busy
 // with searches that find nothing and go on until they are ended.

@@ -256,9 +256,14 @@ Result<void> BatchRun::send_noted() {
     for (const std::size_t i : some) {
       (batch_[i].verb == Verb::acquire ? acquires : releases).push_back(i);
     }
-    const auto rows = run(kQuickNoted, quick_noted_params(pick(acquires), pick(releases), at_));
-    if (!rows) return leave_to_the_long_way(rows.error());
-    settle_by_key(*rows, some);
+    // Each its own transaction, as above.
+    for (const auto& [gained, given] :
+         {std::pair(acquires, Indices()), std::pair(Indices(), releases)}) {
+      if (gained.empty() && given.empty()) continue;
+      const auto rows = run(kQuickNoted, quick_noted_params(pick(gained), pick(given), at_));
+      if (!rows) return leave_to_the_long_way(rows.error());
+      settle_by_key(*rows, some);
+    }
     return {};
   });
 }
