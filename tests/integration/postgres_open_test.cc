@@ -155,7 +155,8 @@ TEST(PostgresOpen, a_wrong_password_is_unauthorized_and_never_printed) {
           "CREATE ROLE app LOGIN PASSWORD 'right-horse';"
           "GRANT USAGE ON SCHEMA baton TO app;"
           "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO app;"
-          "GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app");
+          "GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app;"
+          "GRANT UPDATE ON SEQUENCE baton.schema_version TO app");
   const Error error = error_of_opening(database.url_as("app:wrong-horse"));
   EXPECT_EQ(error.code, Code::unauthorized);
   EXPECT_FALSE(error.retryable);
@@ -169,14 +170,19 @@ TEST(PostgresOpen, a_wrong_password_is_unauthorized_and_never_printed) {
   EXPECT_EQ(status->location.find("horse"), std::string::npos) << status->location;
 }
 
+void grant_documented_rights(const Database& database, const std::string& role) {
+  Session(database.url())
+      .sql("GRANT USAGE ON SCHEMA baton TO " + role +
+           ";GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO " + role +
+           ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO " + role +
+           ";GRANT UPDATE ON SEQUENCE baton.schema_version TO " + role);
+}
+
 TEST(PostgresOpen, a_role_with_only_the_documented_rights_can_do_everything) {
   const Database database;
   database.migrate();
   const Role role(database);
-  Session(database.url())
-      .sql("GRANT USAGE ON SCHEMA baton TO " + role.name() +
-           ";GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO " + role.name() +
-           ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO " + role.name());
+  grant_documented_rights(database, role.name());
   const auto store = open_postgres_store(database.url_as(role.name()), soon()).value();
   EXPECT_EQ(ask(*store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
   EXPECT_EQ(ask(*store, acquire(2, "DEFAULT:a", Millis(5000))).outcome, Outcome::queued);
@@ -185,6 +191,22 @@ TEST(PostgresOpen, a_role_with_only_the_documented_rights_can_do_everything) {
   EXPECT_EQ(ask(*store, request(Verb::claim, 2, "DEFAULT:a")).outcome, Outcome::granted);
   EXPECT_EQ(store->find({}, soon()).value().items.size(), 1U);
   EXPECT_EQ(Session(database.url_as(role.name())).sql("SELECT baton.sweep('', 100, NULL)"), "");
+}
+
+TEST(PostgresOpen, a_role_with_only_the_documented_rights_tells_a_version_whose_author_died) {
+  const Database database;
+  database.migrate();
+  const Role role(database);
+  grant_documented_rights(database, role.name());
+  const auto store = database.store();
+  Request change = acquire(1, std::string(core::kSchemaKey));
+  change.change = {.ordinal = 7, .text = "{}"};
+  ASSERT_EQ(ask(*store, change).outcome, Outcome::granted);
+  Session session(database.url_as(role.name()));
+  const std::string told = "SELECT pg_sequence_last_value('baton.schema_version')";
+  ASSERT_EQ(session.sql(told), "") << "its author has told it already";
+  session.sql("SELECT baton.sweep('', 100, NULL)");
+  EXPECT_EQ(session.sql(told), "7");
 }
 
 TEST(PostgresOpen, missing_rights_are_named) {
