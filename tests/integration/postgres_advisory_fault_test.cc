@@ -332,13 +332,45 @@ TEST_F(PostgresAdvisorySilence, in_a_batch_leaves_it_in_doubt_and_what_came_too_
   EXPECT_EQ(ordinal_of(held), "");
 }
 
+TEST_F(PostgresAdvisorySilence, leaves_unsent_what_could_take_effect_after_the_apply_limit) {
+  const auto hasty = database.store("?baton_apply_timeout=5s");  // and sends nothing after two
+  const Millis ttl = 20s;  // so a session may be silent for longer than that
+  const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b"};
+  ASSERT_EQ(ask(*hasty, with_ttl(acquire(9, "DEFAULT:held"), ttl)).outcome, Outcome::granted);
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(ask(*hasty, acquire(i + 1, keys[i])).outcome, Outcome::granted);
+  }
+  const pid_t first = session_of("DEFAULT:a");
+  std::vector<Request> batch;
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(ask(*hasty, request(Verb::release, i + 1, keys[i])).outcome, Outcome::done);
+    batch.push_back(noting(with_ttl(acquire(i + 11, keys[i]), ttl), 7));
+  }
+  batch.push_back(noting(request(Verb::renew, 9, "DEFAULT:held"), 7));
+  const Silent silent(first);
+  const auto replies = hasty->apply(batch, in(20s));
+  ASSERT_FALSE(replies) << to_string(replies->at(0).outcome);
+  EXPECT_TRUE(replies.error().in_doubt);
+  EXPECT_EQ(ordinal_of("DEFAULT:b"), "");
+  EXPECT_EQ(ordinal_of("DEFAULT:held"), "");
+}
+
+TEST_F(PostgresAdvisorySilence, is_not_waited_for_after_the_apply_limit_whatever_the_deadline) {
+  const auto hasty = database.store("?baton_apply_timeout=5s");
+  ASSERT_EQ(ask(*hasty, acquire(1, kJob)).outcome, Outcome::granted);
+  const Silent silent(session_of(kJob));
+  const auto before = BootClock::now();
+  EXPECT_FALSE(ask(*hasty, noting(request(Verb::renew, 1, kJob), 7), in(60s)));
+  EXPECT_LT(BootClock::now() - before, 30s);
+}
+
 // postgres-advisory: through the proxy, and straight.
 class PostgresAdvisoryCut : public PostgresAdvisoryFault {
  protected:
   FaultProxy proxy{server.port()};
 
   [[nodiscard]] std::unique_ptr<LockStore> store_behind_the_proxy(
-      const std::string& apply_timeout = "1s") const {
+      const std::string& apply_timeout = "5s") const {
     std::string url = advisory(database.url());
     const std::string port = ":" + std::to_string(server.port());
     url.replace(url.find(port), port.size(), ":" + std::to_string(proxy.port()));
@@ -394,8 +426,11 @@ TEST_F(PostgresAdvisoryCut,
 }
 
 TEST_F(PostgresAdvisoryCut, a_gap_that_is_shorter_than_the_ttl_costs_nothing) {
-  const auto store = store_behind_the_proxy();  // which gives up on an answer after a second
-  ASSERT_EQ(ask(*store, with_ttl(acquire(1, kJob), 60s)).outcome, Outcome::granted);
+  const auto store = store_behind_the_proxy("1s");  // which gives up on an answer after that
+  ASSERT_TRUE(poll_until([&] {
+    const auto reply = ask(*store, with_ttl(acquire(1, kJob), 60s), soon());
+    return reply && reply->outcome == Outcome::granted;
+  }));
   proxy.cut();
   const auto cut = BootClock::now();
   while (BootClock::now() - cut < 4s) {
@@ -459,7 +494,7 @@ TEST_F(PostgresAdvisoryCut, leases_are_kept_while_every_answer_comes_late_but_co
 
 TEST_F(PostgresAdvisoryCut, a_slow_network_is_only_slow) {
   proxy.delay(50ms);
-  const auto store = store_behind_the_proxy();
+  const auto store = store_behind_the_proxy("20s");
   EXPECT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
   EXPECT_EQ(ask(*store, request(Verb::renew, 1, kJob)).outcome, Outcome::granted);
   EXPECT_EQ(ask(*store, request(Verb::release, 1, kJob)).outcome, Outcome::done);

@@ -111,7 +111,7 @@ Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Re
       *replies[i] = lost("revoked: " + entry->holder.reason);
     } else if (entry->holder.state == HolderState::handed) {
       *replies[i] = lost("not claimed yet");
-    } else if (BootClock::now() >= limit) {
+    } else if (BootClock::now() >= (request.change.empty() ? limit : std::min(limit, send_by_))) {
       *replies[i] = outcome(Outcome::busy, "no time was left for it");
     } else if (auto begun = entry->session->send_beat(entry->lock, request.change, deadline_);
                !begun) {
