@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -53,23 +54,57 @@ TEST(PostgresOpen, a_database_without_the_schema_says_what_to_run) {
   EXPECT_EQ(status->schema_expected, 1);
 }
 
-TEST(PostgresOpen, migrating_puts_the_functions_of_this_binary_in_place_of_others) {
-  const Database database;
-  database.migrate();
-  Session session(database.url());
-  const auto text = [&] {
+class PostgresFunctions : public ::testing::Test {
+ protected:
+  PostgresFunctions() { database.migrate(); }
+  std::string text() {
     return session.sql(
         "SELECT prosrc FROM pg_proc WHERE oid = 'baton.micros(bigint)'::regprocedure");
-  };
+  }
+  // As another binary of the same version would leave them.
+  void replace(const std::string& mark) {
+    session.sql(
+        "CREATE OR REPLACE FUNCTION baton.micros(at bigint) RETURNS bigint LANGUAGE sql AS "
+        "'SELECT 1::bigint'; COMMENT ON TABLE baton.meta IS '" +
+        mark + "'");
+  }
+  void migrate() const {
+    const auto versions = open_postgres_admin(database.url(), soon()).value()->migrate(soon());
+    ASSERT_TRUE(versions) << versions.error().message;
+    EXPECT_EQ(*versions, std::pair(1, 1));
+  }
+
+  const Database database;
+  Session session{database.url()};
+};
+
+TEST_F(PostgresFunctions, of_this_binary_replace_others_when_it_migrates) {
   const std::string ours = text();
-  // As another binary of the same version would leave it.
-  session.sql(
-      "CREATE OR REPLACE FUNCTION baton.micros(at bigint) RETURNS bigint LANGUAGE sql AS "
-      "'SELECT 1::bigint'; COMMENT ON TABLE baton.meta IS 'functions 0'");
-  const auto versions = open_postgres_admin(database.url(), soon()).value()->migrate(soon());
-  ASSERT_TRUE(versions) << versions.error().message;
-  EXPECT_EQ(*versions, std::pair(1, 1));
-  EXPECT_EQ(text(), ours);
+  for (const std::string mark : {"functions 77", "functions 0 77", "functions 1 77"}) {
+    replace(mark);
+    ASSERT_NE(text(), ours);
+    migrate();
+    EXPECT_EQ(text(), ours) << mark;
+  }
+}
+
+TEST_F(PostgresFunctions, of_a_newer_binary_are_left_and_used) {
+  replace("functions 1000 77");
+  const std::string theirs = text();
+  migrate();
+  EXPECT_EQ(text(), theirs);
+  EXPECT_TRUE(open_postgres_store(database.url(), soon()));
+}
+
+TEST_F(PostgresFunctions, of_an_older_binary_are_refused) {
+  replace("functions 0 77");
+  const Error error = error_of_opening(database.url());
+  EXPECT_EQ(error.code, Code::bad_store);
+  EXPECT_TRUE(mentions(error, "old functions; run: baton store migrate --store")) << error.message;
+  const auto findings =
+      open_postgres_admin(database.url(), soon()).value()->examine(Millis(30'000), soon()).value();
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(),
+                          [](const Finding& finding) { return finding.code == "schema"; }));
 }
 
 TEST(PostgresOpen, a_newer_schema_is_refused) {

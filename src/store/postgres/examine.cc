@@ -72,6 +72,14 @@ class Examiner : private Findings {
     const auto version = schema_version(connection_, settings_, deadline_);
     if (!version) return version.error();
     add(schema_finding(*version, checkup_.plan.version(), settings_.location));
+    if (*version != checkup_.plan.version()) return {};
+    const auto older = has_older_functions(connection_, settings_, deadline_, checkup_.plan);
+    if (!older) return older.error();
+    if (*older) {
+      add("schema", Severity::danger, "the functions in the schema are older than this baton",
+          "nobody can lock anything here with it",
+          "baton store migrate --store " + settings_.location);
+    }
     if (one("SELECT has_sequence_privilege(c.oid, 'UPDATE') FROM pg_class c JOIN pg_namespace n "
             "ON n.oid = c.relnamespace WHERE c.relname = 'schema_version' AND c.relkind = 'S' "
             "AND n.nspname = '" +
