@@ -8,6 +8,8 @@ namespace baton::store::postgres_advisory {
 namespace {
 
 constexpr Millis kTakeLimit{5000};
+// A commit waits for a disk, and to give up on one leaves its asker in doubt.
+constexpr Millis kLeastToWrite{2000};
 constexpr std::size_t kMostObituaries = 1000;
 
 Deadline bounded(Deadline deadline, Millis most) {
@@ -32,7 +34,8 @@ Deadline Grants::patience(Deadline deadline, Session::Asked asked, bool holds) c
     }
   }
   if (held <= (holds ? 1 : 0) || !settings_.timers) return deadline;
-  return bounded(deadline, std::max(shortest / 6, 2 * quickest));
+  const Millis least = asked == Session::Asked::to_write ? kLeastToWrite : Millis{0};
+  return bounded(deadline, std::max({shortest / 6, 2 * quickest, least}));
 }
 
 StoreTime Grants::now() const {
