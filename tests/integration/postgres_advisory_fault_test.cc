@@ -180,7 +180,7 @@ class PostgresAdvisorySilence : public PostgresAdvisoryFault {
  protected:
   // Patience that would show: far longer than a whole test takes without the silent session.
   std::unique_ptr<LockStore> store = database.store("?baton_apply_timeout=20s");
-  static constexpr Millis kQuick = 10s;
+  static constexpr Millis kQuick = 15s;
 
   class Silent {
    public:
@@ -232,15 +232,15 @@ TEST_F(PostgresAdvisorySilence, costs_the_other_leases_of_the_process_nothing) {
 }
 
 TEST_F(PostgresAdvisorySilence, ends_with_the_release) {
-  hold({"DEFAULT:a", "DEFAULT:b"}, 6000ms);
+  hold({"DEFAULT:b", "DEFAULT:a"}, 8s);
   const Silent silent(session_of("DEFAULT:a"));
   const auto before = BootClock::now();
-  ASSERT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a"), in(1s))->outcome, Outcome::busy);
+  ASSERT_EQ(ask(*store, request(Verb::renew, 2, "DEFAULT:a"), in(3s))->outcome, Outcome::busy);
   const Reply released =
-      ask(*store, noting(request(Verb::release, 1, "DEFAULT:a"), 7), in(20s)).value();
+      ask(*store, noting(request(Verb::release, 2, "DEFAULT:a"), 7), in(20s)).value();
   EXPECT_EQ(released.outcome, Outcome::lost) << "its note was not written";
   EXPECT_FALSE(released.message.empty());
-  EXPECT_EQ(ask(*store, request(Verb::cancel, 1, "DEFAULT:a"), in(20s))->outcome, Outcome::done);
+  EXPECT_EQ(ask(*store, request(Verb::cancel, 2, "DEFAULT:a"), in(20s))->outcome, Outcome::done);
   EXPECT_LT(BootClock::now() - before, kQuick);
   silent.go_on();
   EXPECT_TRUE(
@@ -248,14 +248,41 @@ TEST_F(PostgresAdvisorySilence, ends_with_the_release) {
   EXPECT_EQ(ordinal_of("DEFAULT:a"), "");
 }
 
-TEST_F(PostgresAdvisorySilence, ends_with_the_ttl_and_is_not_waited_for) {
-  hold({"DEFAULT:a"}, 2000ms);
-  ASSERT_EQ(ask(*store, acquire(2, "DEFAULT:b")).outcome, Outcome::granted);
+TEST_F(PostgresAdvisorySilence, costs_the_others_nothing_either_if_a_release_finds_it) {
+  hold({"DEFAULT:b", "DEFAULT:a"}, 8s);
   const Silent silent(session_of("DEFAULT:a"));
   const auto before = BootClock::now();
-  ASSERT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a"), in(500ms))->outcome, Outcome::busy);
+  const auto released = ask(*store, noting(request(Verb::release, 2, "DEFAULT:a"), 7), in(20s));
+  ASSERT_FALSE(released) << to_string(released->outcome);
+  EXPECT_TRUE(released.error().in_doubt) << "its note may be written";
+  EXPECT_EQ(ask(*store, request(Verb::cancel, 2, "DEFAULT:a"), in(20s))->outcome, Outcome::done);
+  EXPECT_LT(BootClock::now() - before, kQuick);
+  silent.go_on();
+  EXPECT_TRUE(
+      poll_until([&] { return ask(*store, acquire(3, "DEFAULT:a")).outcome == Outcome::granted; }));
+}
+
+TEST_F(PostgresAdvisorySilence, costs_the_others_nothing_either_if_an_acquire_finds_it) {
+  ASSERT_EQ(ask(*store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
+  const pid_t unused = session_of("DEFAULT:a");
+  hold({"DEFAULT:b"}, 8s);
+  ASSERT_EQ(ask(*store, request(Verb::release, 1, "DEFAULT:a")).outcome, Outcome::done);
+  const Silent silent(unused);
+  const auto before = BootClock::now();
+  const auto taken = ask(*store, acquire(3, "DEFAULT:c"), in(20s));
+  ASSERT_FALSE(taken) << to_string(taken->outcome);
+  EXPECT_TRUE(taken.error().in_doubt);
+  EXPECT_LT(BootClock::now() - before, kQuick);
+}
+
+TEST_F(PostgresAdvisorySilence, ends_with_the_ttl_and_is_not_waited_for) {
   Bell bell;
   const auto watch = store->watch("process-1", bell);
+  ASSERT_EQ(ask(*store, acquire(2, "DEFAULT:b")).outcome, Outcome::granted);
+  hold({"DEFAULT:a"}, 8s);
+  const Silent silent(session_of("DEFAULT:a"));
+  const auto before = BootClock::now();
+  ASSERT_EQ(ask(*store, request(Verb::renew, 1, "DEFAULT:a"), in(3s))->outcome, Outcome::busy);
   EXPECT_TRUE(bell.rings()) << "nobody ended it";
   EXPECT_EQ(ask(*store, request(Verb::renew, 2, "DEFAULT:b")).outcome, Outcome::granted);
   EXPECT_LT(BootClock::now() - before, kQuick);
@@ -264,7 +291,7 @@ TEST_F(PostgresAdvisorySilence, ends_with_the_ttl_and_is_not_waited_for) {
 TEST_F(PostgresAdvisorySilence, leaves_whoever_writes_a_note_in_doubt) {
   hold({kJob}, 30s);
   const Silent silent(session_of(kJob));
-  const auto reply = ask(*store, noting(request(Verb::renew, 1, kJob), 7), in(500ms));
+  const auto reply = ask(*store, noting(request(Verb::renew, 1, kJob), 7), in(3s));
   ASSERT_FALSE(reply) << to_string(reply->outcome);
   EXPECT_TRUE(reply.error().in_doubt);
   EXPECT_TRUE(reply.error().retryable);
@@ -276,7 +303,7 @@ TEST_F(PostgresAdvisorySilence, leaves_whoever_repeats_an_acquire_in_doubt) {
   hold({kJob}, 30s);
   const Silent silent(session_of(kJob));
   for (int i = 0; i < 2; ++i) {
-    const auto reply = ask(*store, acquire(1, kJob), in(500ms));
+    const auto reply = ask(*store, acquire(1, kJob), in(3s));
     ASSERT_FALSE(reply) << to_string(reply->outcome);
     EXPECT_TRUE(reply.error().in_doubt);
   }
@@ -285,17 +312,19 @@ TEST_F(PostgresAdvisorySilence, leaves_whoever_repeats_an_acquire_in_doubt) {
 TEST_F(PostgresAdvisorySilence, in_a_batch_leaves_it_in_doubt_and_what_came_too_late_unsent) {
   const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b", "DEFAULT:c"};
   const std::string held = "DEFAULT:held";
-  ASSERT_EQ(ask(*store, acquire(9, held)).outcome, Outcome::granted);
-  hold(keys, 30s);
+  const Millis ttl = 120s;  // a session may be silent for longer than the batch has
+  ASSERT_EQ(ask(*store, with_ttl(acquire(9, held), ttl)).outcome, Outcome::granted);
+  hold(keys, ttl);
   const pid_t second = session_of("DEFAULT:b");
   std::vector<Request> batch;
   for (std::uint64_t i = 0; i < keys.size(); ++i) {
     ASSERT_EQ(ask(*store, request(Verb::release, i + 1, keys[i])).outcome, Outcome::done);
-    batch.push_back(noting(acquire(i + 11, keys[i]), 7));  // on the same sessions, in this order
+    // On the same sessions, in this order.
+    batch.push_back(noting(with_ttl(acquire(i + 11, keys[i]), ttl), 7));
   }
   batch.push_back(noting(request(Verb::renew, 9, held), 7));
   const Silent silent(second);
-  const auto replies = store->apply(batch, in(1s));
+  const auto replies = store->apply(batch, in(6s));
   ASSERT_FALSE(replies) << to_string(replies->at(1).outcome);
   EXPECT_TRUE(replies.error().in_doubt);
   silent.go_on();
@@ -304,16 +333,50 @@ TEST_F(PostgresAdvisorySilence, in_a_batch_leaves_it_in_doubt_and_what_came_too_
   EXPECT_EQ(ordinal_of(held), "");
 }
 
+TEST_F(PostgresAdvisorySilence, leaves_unsent_what_could_take_effect_after_the_apply_limit) {
+  const auto hasty = database.store("?baton_apply_timeout=5s");  // and sends nothing after two
+  const Millis ttl = 20s;  // so a session may be silent for longer than that
+  const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b"};
+  ASSERT_EQ(ask(*hasty, with_ttl(acquire(9, "DEFAULT:held"), ttl)).outcome, Outcome::granted);
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(ask(*hasty, acquire(i + 1, keys[i])).outcome, Outcome::granted);
+  }
+  const pid_t first = session_of("DEFAULT:a");
+  std::vector<Request> batch;
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(ask(*hasty, request(Verb::release, i + 1, keys[i])).outcome, Outcome::done);
+    batch.push_back(noting(with_ttl(acquire(i + 11, keys[i]), ttl), 7));
+  }
+  batch.push_back(noting(request(Verb::renew, 9, "DEFAULT:held"), 7));
+  const Silent silent(first);
+  const auto replies = hasty->apply(batch, in(20s));
+  ASSERT_FALSE(replies) << to_string(replies->at(0).outcome);
+  EXPECT_TRUE(replies.error().in_doubt);
+  EXPECT_EQ(ordinal_of("DEFAULT:b"), "");
+  EXPECT_EQ(ordinal_of("DEFAULT:held"), "");
+}
+
+TEST_F(PostgresAdvisorySilence, is_not_waited_for_after_the_apply_limit_whatever_the_deadline) {
+  const auto hasty = database.store("?baton_apply_timeout=5s");
+  ASSERT_EQ(ask(*hasty, acquire(1, kJob)).outcome, Outcome::granted);
+  const Silent silent(session_of(kJob));
+  const auto before = BootClock::now();
+  EXPECT_FALSE(ask(*hasty, noting(request(Verb::renew, 1, kJob), 7), in(60s)));
+  EXPECT_LT(BootClock::now() - before, 30s);
+}
+
 // postgres-advisory: through the proxy, and straight.
 class PostgresAdvisoryCut : public PostgresAdvisoryFault {
  protected:
   FaultProxy proxy{server.port()};
 
-  [[nodiscard]] std::unique_ptr<LockStore> store_behind_the_proxy() const {
+  [[nodiscard]] std::unique_ptr<LockStore> store_behind_the_proxy(
+      const std::string& apply_timeout = "5s") const {
     std::string url = advisory(database.url());
     const std::string port = ":" + std::to_string(server.port());
     url.replace(url.find(port), port.size(), ":" + std::to_string(proxy.port()));
-    return open_postgres_advisory_store(url + "?baton_apply_timeout=1s", soon()).value();
+    return open_postgres_advisory_store(url + "?baton_apply_timeout=" + apply_timeout, soon())
+        .value();
   }
 };
 
@@ -368,8 +431,11 @@ TEST_F(PostgresAdvisoryCut, waiters_that_are_cut_off_delay_the_next_by_less_than
 }
 
 TEST_F(PostgresAdvisoryCut, a_gap_that_is_shorter_than_the_ttl_costs_nothing) {
-  const auto store = store_behind_the_proxy();  // which gives up on an answer after a second
-  ASSERT_EQ(ask(*store, with_ttl(acquire(1, kJob), 60s)).outcome, Outcome::granted);
+  const auto store = store_behind_the_proxy("1s");  // which gives up on an answer after that
+  ASSERT_TRUE(poll_until([&] {
+    const auto reply = ask(*store, with_ttl(acquire(1, kJob), 60s), soon());
+    return reply && reply->outcome == Outcome::granted;
+  }));
   proxy.cut();
   const auto cut = BootClock::now();
   while (BootClock::now() - cut < 4s) {
@@ -414,9 +480,26 @@ TEST_F(PostgresAdvisoryCut, every_call_returns_by_its_deadline_whatever_the_netw
   EXPECT_LE(BootClock::now() - before, 300ms + 5s);
 }
 
+TEST_F(PostgresAdvisoryCut, leases_are_kept_while_every_answer_comes_late_but_comes) {
+  const std::vector<std::string> keys{"DEFAULT:a", "DEFAULT:b"};
+  const auto store = store_behind_the_proxy("20s");
+  std::vector<Request> renewals;
+  for (std::uint64_t i = 0; i < keys.size(); ++i) {
+    ASSERT_EQ(ask(*store, with_ttl(acquire(i + 1, keys[i]), 12s)).outcome, Outcome::granted);
+    renewals.push_back(request(Verb::renew, i + 1, keys[i]));
+  }
+  proxy.delay(1500ms);  // there and back take longer than a sixth of the TTL
+  std::vector<Reply> replies;
+  EXPECT_TRUE(poll_until([&] {
+    replies = store->apply(renewals, in(20s)).value();
+    return replies[0].outcome != Outcome::busy && replies[1].outcome != Outcome::busy;
+  }));
+  for (const Reply& reply : replies) EXPECT_EQ(reply.outcome, Outcome::granted) << reply.message;
+}
+
 TEST_F(PostgresAdvisoryCut, a_slow_network_is_only_slow) {
   proxy.delay(50ms);
-  const auto store = store_behind_the_proxy();
+  const auto store = store_behind_the_proxy("20s");
   EXPECT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
   EXPECT_EQ(ask(*store, request(Verb::renew, 1, kJob)).outcome, Outcome::granted);
   EXPECT_EQ(ask(*store, request(Verb::release, 1, kJob)).outcome, Outcome::done);

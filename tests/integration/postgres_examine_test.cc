@@ -79,6 +79,19 @@ TEST(PostgresExamine, missing_rights_are_found) {
   }
 }
 
+TEST(PostgresExamine, a_role_that_cannot_tell_the_version_is_found) {
+  const Database database;
+  database.migrate();
+  const Role role(database);
+  Session owner(database.url());
+  owner.sql("GRANT USAGE ON SCHEMA baton TO " + role.name() +
+            ";GRANT ALL ON ALL TABLES IN SCHEMA baton TO " + role.name() +
+            ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO " + role.name());
+  expect(examine(database.url_as(role.name())), "cannot-tell-version", Severity::advice);
+  owner.sql("GRANT UPDATE ON SEQUENCE baton.schema_version TO " + role.name());
+  EXPECT_EQ(find(examine(database.url_as(role.name())), "cannot-tell-version"), nullptr);
+}
+
 TEST(PostgresExamine, a_role_that_does_not_wait_for_its_commits_is_found) {
   const AdvisoryDatabase database;
   database.migrate();

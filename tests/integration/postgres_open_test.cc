@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -53,23 +54,57 @@ TEST(PostgresOpen, a_database_without_the_schema_says_what_to_run) {
   EXPECT_EQ(status->schema_expected, 1);
 }
 
-TEST(PostgresOpen, migrating_puts_the_functions_of_this_binary_in_place_of_others) {
-  const Database database;
-  database.migrate();
-  Session session(database.url());
-  const auto text = [&] {
+class PostgresFunctions : public ::testing::Test {
+ protected:
+  PostgresFunctions() { database.migrate(); }
+  std::string text() {
     return session.sql(
         "SELECT prosrc FROM pg_proc WHERE oid = 'baton.micros(bigint)'::regprocedure");
-  };
+  }
+  // As another binary of the same version would leave them.
+  void replace(const std::string& mark) {
+    session.sql(
+        "CREATE OR REPLACE FUNCTION baton.micros(at bigint) RETURNS bigint LANGUAGE sql AS "
+        "'SELECT 1::bigint'; COMMENT ON TABLE baton.meta IS '" +
+        mark + "'");
+  }
+  void migrate() const {
+    const auto versions = open_postgres_admin(database.url(), soon()).value()->migrate(soon());
+    ASSERT_TRUE(versions) << versions.error().message;
+    EXPECT_EQ(*versions, std::pair(1, 1));
+  }
+
+  const Database database;
+  Session session{database.url()};
+};
+
+TEST_F(PostgresFunctions, of_this_binary_replace_others_when_it_migrates) {
   const std::string ours = text();
-  // As another binary of the same version would leave it.
-  session.sql(
-      "CREATE OR REPLACE FUNCTION baton.micros(at bigint) RETURNS bigint LANGUAGE sql AS "
-      "'SELECT 1::bigint'; COMMENT ON TABLE baton.meta IS 'functions 0'");
-  const auto versions = open_postgres_admin(database.url(), soon()).value()->migrate(soon());
-  ASSERT_TRUE(versions) << versions.error().message;
-  EXPECT_EQ(*versions, std::pair(1, 1));
-  EXPECT_EQ(text(), ours);
+  for (const std::string mark : {"functions 77", "functions 0 77", "functions 1 77"}) {
+    replace(mark);
+    ASSERT_NE(text(), ours);
+    migrate();
+    EXPECT_EQ(text(), ours) << mark;
+  }
+}
+
+TEST_F(PostgresFunctions, of_a_newer_binary_are_left_and_used) {
+  replace("functions 1000 77");
+  const std::string theirs = text();
+  migrate();
+  EXPECT_EQ(text(), theirs);
+  EXPECT_TRUE(open_postgres_store(database.url(), soon()));
+}
+
+TEST_F(PostgresFunctions, of_an_older_binary_are_refused) {
+  replace("functions 0 77");
+  const Error error = error_of_opening(database.url());
+  EXPECT_EQ(error.code, Code::bad_store);
+  EXPECT_TRUE(mentions(error, "old functions; run: baton store migrate --store")) << error.message;
+  const auto findings =
+      open_postgres_admin(database.url(), soon()).value()->examine(Millis(30'000), soon()).value();
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(),
+                          [](const Finding& finding) { return finding.code == "schema"; }));
 }
 
 TEST(PostgresOpen, a_newer_schema_is_refused) {
@@ -155,7 +190,8 @@ TEST(PostgresOpen, a_wrong_password_is_unauthorized_and_never_printed) {
           "CREATE ROLE app LOGIN PASSWORD 'right-horse';"
           "GRANT USAGE ON SCHEMA baton TO app;"
           "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO app;"
-          "GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app");
+          "GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app;"
+          "GRANT UPDATE ON SEQUENCE baton.schema_version TO app");
   const Error error = error_of_opening(database.url_as("app:wrong-horse"));
   EXPECT_EQ(error.code, Code::unauthorized);
   EXPECT_FALSE(error.retryable);
@@ -169,14 +205,19 @@ TEST(PostgresOpen, a_wrong_password_is_unauthorized_and_never_printed) {
   EXPECT_EQ(status->location.find("horse"), std::string::npos) << status->location;
 }
 
+void grant_documented_rights(const Database& database, const std::string& role) {
+  Session(database.url())
+      .sql("GRANT USAGE ON SCHEMA baton TO " + role +
+           ";GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO " + role +
+           ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO " + role +
+           ";GRANT UPDATE ON SEQUENCE baton.schema_version TO " + role);
+}
+
 TEST(PostgresOpen, a_role_with_only_the_documented_rights_can_do_everything) {
   const Database database;
   database.migrate();
   const Role role(database);
-  Session(database.url())
-      .sql("GRANT USAGE ON SCHEMA baton TO " + role.name() +
-           ";GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO " + role.name() +
-           ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO " + role.name());
+  grant_documented_rights(database, role.name());
   const auto store = open_postgres_store(database.url_as(role.name()), soon()).value();
   EXPECT_EQ(ask(*store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
   EXPECT_EQ(ask(*store, acquire(2, "DEFAULT:a", Millis(5000))).outcome, Outcome::queued);
@@ -185,6 +226,22 @@ TEST(PostgresOpen, a_role_with_only_the_documented_rights_can_do_everything) {
   EXPECT_EQ(ask(*store, request(Verb::claim, 2, "DEFAULT:a")).outcome, Outcome::granted);
   EXPECT_EQ(store->find({}, soon()).value().items.size(), 1U);
   EXPECT_EQ(Session(database.url_as(role.name())).sql("SELECT baton.sweep('', 100, NULL)"), "");
+}
+
+TEST(PostgresOpen, a_role_with_only_the_documented_rights_tells_a_version_whose_author_died) {
+  const Database database;
+  database.migrate();
+  const Role role(database);
+  grant_documented_rights(database, role.name());
+  const auto store = database.store();
+  Request change = acquire(1, std::string(core::kSchemaKey));
+  change.change = {.ordinal = 7, .text = "{}"};
+  ASSERT_EQ(ask(*store, change).outcome, Outcome::granted);
+  Session session(database.url_as(role.name()));
+  const std::string told = "SELECT pg_sequence_last_value('baton.schema_version')";
+  ASSERT_EQ(session.sql(told), "") << "its author has told it already";
+  session.sql("SELECT baton.sweep('', 100, NULL)");
+  EXPECT_EQ(session.sql(told), "7");
 }
 
 TEST(PostgresOpen, missing_rights_are_named) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <thread>
 
 #include "postgres_database.h"
 #include "support/wait.h"
@@ -129,36 +130,120 @@ TEST_F(PostgresRace, a_renewal_with_a_note_that_is_stuck_holds_no_other_renewal_
   EXPECT_EQ(stuck.get().outcome, Outcome::granted);
 }
 
-// No request takes effect later than the apply limit after it was made, so one that gets a
-// connection only then must not be sent.
-TEST_F(PostgresRace, a_request_that_waited_too_long_for_a_connection_is_not_sent) {
-  const auto store = database.store("?baton_apply_timeout=1s");
+// Whoever takes the short way locks its rows in the order of the keys too: while it waits for one,
+// it has none behind it, for which somebody who goes the long way would wait in turn.
+TEST_F(PostgresRace, an_acquire_of_many_names_that_waits_for_one_has_no_later_one) {
+  const auto store = store_at(kStart);
+  const std::string later = "DEFAULT:job:2";
+  ask(*store, acquire(1, later));
+  ask(*store, request(Verb::release, 1, later));
+  Session other(database.url());
+  other.sql("BEGIN");
+  other.sql("SELECT baton.lock_names(ARRAY['" + kKey + "'])");
+  const auto fresh = store_at(kStart);  // it does not know which names have a row
+  auto granted = std::async(std::launch::async, [&] {
+    return fresh->apply(std::vector{acquire(2, kKey), acquire(3, later)}, soon()).value();
+  });
+  ASSERT_TRUE(are_held_up(1));
+  EXPECT_NO_THROW(
+      other.sql("SELECT 1 FROM baton.lock WHERE key = '" + later + "' FOR UPDATE NOWAIT"));
+  other.sql("COMMIT");
+  for (const Reply& reply : granted.get()) EXPECT_EQ(reply.outcome, Outcome::granted);
+}
+
+TEST_F(PostgresRace, a_release_with_a_note_that_waits_has_none_of_the_names_that_were_acquired) {
+  const auto store = store_at(kStart);
+  const std::string later = "DEFAULT:job:2";
   ask(*store, acquire(1, kKey));
-  ask(*store, request(Verb::release, 1, kKey));
-  watcher.sql(
-      "CREATE OR REPLACE FUNCTION baton.find(prefix text, after text, idle boolean, rows integer, "
-      "most bigint, at bigint) RETURNS TABLE (key text, note_ordinal bigint, note_text text, "
-      "holders text, waiters text, waiting bigint, now_us bigint) LANGUAGE sql AS $$"
-      "SELECT 'DEFAULT:other', 0::bigint, '', NULL::text, NULL::text, 0::bigint, 0::bigint "
-      "FROM pg_sleep(0.1), generate_series(1, rows) $$");
-  Query endless;
-  endless.owner = "nobody";
-  std::vector<std::future<Result<Page<LockInfo>>>> searches;
-  for (int i = 0; i < 2; ++i) {
-    searches.push_back(
-        std::async(std::launch::async, [&] { return store->find(endless, in(seconds(4))); }));
+  ask(*store, acquire(2, later));
+  ask(*store, request(Verb::release, 2, later));
+  Session other(database.url());
+  other.sql("BEGIN");
+  other.sql("SELECT baton.lock_names(ARRAY['" + kKey + "'])");
+  std::vector<Request> batch{acquire(3, later), request(Verb::release, 1, kKey)};
+  for (Request& one : batch) one.change.text = "noted";
+  auto done = std::async(std::launch::async, [&] { return store->apply(batch, soon()).value(); });
+  ASSERT_TRUE(are_held_up(1));
+  EXPECT_NO_THROW(
+      other.sql("SELECT 1 FROM baton.lock WHERE key = '" + later + "' FOR UPDATE NOWAIT"));
+  other.sql("COMMIT");
+  const auto replies = done.get();
+  EXPECT_EQ(replies[0].outcome, Outcome::granted);
+  EXPECT_EQ(replies[1].outcome, Outcome::done);
+}
+
+// No request takes effect later than the apply limit after it was made, so one that could only be
+// sent when too much of that is over must not be sent. Here it waits for a connection: all are busy
+// with searches that find nothing and go on until they are ended.
+class PostgresLateRequest : public PostgresRace {
+ protected:
+  PostgresLateRequest() {
+    watcher.sql("SET synchronous_commit = off");  // nothing here is to wait for a disk
+    watcher.sql(
+        "CREATE OR REPLACE FUNCTION baton.find(prefix text, after text, idle boolean, rows "
+        "integer, most bigint, at bigint) RETURNS TABLE (key text, note_ordinal bigint, "
+        "note_text text, holders text, waiters text, waiting bigint, now_us bigint) "
+        "LANGUAGE sql AS $$"
+        "SELECT 'DEFAULT:other', 0::bigint, '', NULL::text, NULL::text, 0::bigint, 0::bigint "
+        "FROM pg_sleep(0.1), generate_series(1, rows) $$");
+    endless.owner = "nobody";
+    for (int i = 0; i < 2; ++i) {
+      searches.push_back(
+          std::async(std::launch::async, [&] { return store->find(endless, soon()); }));
+    }
+    EXPECT_TRUE(poll_until([&] {
+      return watcher.sql(
+                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
+                 "wait_event = 'PgSleep'") == "2";
+    }));
+    late = std::async(std::launch::async, [&] {
+      now.set_value(BootClock::now());
+      return ask(*store, acquire(2, kKey), soon());
+    });
+    begun = now.get_future().get();
   }
-  ASSERT_TRUE(poll_until([&] {
-    return watcher.sql(
-               "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND "
-               "wait_event = 'PgSleep'") == "2";
-  }));
-  const auto late = ask(*store, acquire(2, kKey), soon());
-  for (auto& search : searches) EXPECT_FALSE(search.get());
-  ASSERT_FALSE(late) << "granted long after the limit";
-  EXPECT_EQ(late.error().code, Code::unavailable);
-  EXPECT_TRUE(late.error().retryable);
-  EXPECT_FALSE(late.error().in_doubt);
+
+  void sleep_until_after(Millis span) const {
+    std::this_thread::sleep_for(begun + span - BootClock::now());
+  }
+  void end_searches() {
+    watcher.sql("DROP FUNCTION baton.find(text, text, boolean, integer, bigint, bigint)");
+    for (auto& search : searches) EXPECT_FALSE(search.get());
+  }
+
+  // A statement may be sent for two fifths of this, and a connection is waited for to its end.
+  const std::unique_ptr<LockStore> store = database.store("?baton_apply_timeout=5s");
+  Query endless;
+  std::vector<std::future<Result<Page<LockInfo>>>> searches;
+  std::promise<Instant> now;
+  std::future<Result<Reply>> late;
+  Instant begun;
+};
+
+TEST_F(PostgresLateRequest, is_not_sent_when_it_waited_too_long_for_a_connection) {
+  sleep_until_after(seconds(3));
+  end_searches();
+  const auto reply = late.get();
+  ASSERT_FALSE(reply) << "granted long after the limit";
+  EXPECT_EQ(reply.error().code, Code::unavailable);
+  EXPECT_NE(reply.error().message.find("asked in time"), std::string::npos)
+      << reply.error().message;
+  EXPECT_TRUE(reply.error().retryable);
+  EXPECT_FALSE(reply.error().in_doubt);
+}
+
+TEST_F(PostgresLateRequest, is_not_sent_when_preparing_it_took_too_long) {
+  Session blocker(database.url());
+  blocker.sql("BEGIN");
+  blocker.sql("LOCK TABLE baton.lock IN ACCESS EXCLUSIVE MODE");
+  sleep_until_after(Millis(1'500));
+  end_searches();
+  sleep_until_after(Millis(2'100));  // it has begun in time, and waits for the table now
+  blocker.sql("COMMIT");
+  const auto reply = late.get();
+  ASSERT_FALSE(reply) << "granted long after the limit";
+  EXPECT_TRUE(reply.error().retryable);
+  EXPECT_FALSE(reply.error().in_doubt);
 }
 
 }  // namespace

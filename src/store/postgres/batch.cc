@@ -82,7 +82,11 @@ Batch BatchRun::pick(const Indices& indices) const {
   return picked;
 }
 
+// Preparing comes first: it may take as long as a statement may, and what follows must not be late.
 Result<Rows> BatchRun::run(const Statement& statement, const Params& params) {
+  if (auto prepared = connection_->prepare(statement, deadline_); !prepared) {
+    return prepared.error();
+  }
   if (too_late_to_send()) {
     return Error{.code = Code::unavailable,
                  .message = settings_.location + " is too busy to be asked in time",
@@ -252,9 +256,14 @@ Result<void> BatchRun::send_noted() {
     for (const std::size_t i : some) {
       (batch_[i].verb == Verb::acquire ? acquires : releases).push_back(i);
     }
-    const auto rows = run(kQuickNoted, quick_noted_params(pick(acquires), pick(releases), at_));
-    if (!rows) return leave_to_the_long_way(rows.error());
-    settle_by_key(*rows, some);
+    // Each its own transaction, as above.
+    for (const auto& [gained, given] :
+         {std::pair(acquires, Indices()), std::pair(Indices(), releases)}) {
+      if (gained.empty() && given.empty()) continue;
+      const auto rows = run(kQuickNoted, quick_noted_params(pick(gained), pick(given), at_));
+      if (!rows) return leave_to_the_long_way(rows.error());
+      settle_by_key(*rows, some);
+    }
     return {};
   });
 }

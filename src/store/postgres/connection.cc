@@ -186,6 +186,7 @@ Result<Rows> Connection::finish(Deadline deadline) {
 }
 
 Result<void> Connection::prepare(const Statement& statement, Deadline deadline) {
+  if (prepared_.test(statement.number)) return {};
   if (PQsendPrepare(connection_, statement.name, std::string(statement.sql).c_str(),
                     static_cast<int>(statement.types.size()), statement.types.data()) == 0) {
     return broken();
@@ -200,9 +201,7 @@ Result<void> Connection::prepare(const Statement& statement, Deadline deadline) 
 }
 
 Result<void> Connection::send(const Statement& statement, const Params& params, Deadline deadline) {
-  if (!prepared_.test(statement.number)) {
-    if (auto done = prepare(statement, deadline); !done) return done.error();
-  }
+  if (auto done = prepare(statement, deadline); !done) return done;
   const auto values = params.values();
   const auto lengths = params.lengths();
   static const std::vector<int> binary(kMaxParameters, 1);

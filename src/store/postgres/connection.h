@@ -36,7 +36,7 @@ class Connection {
 
   Result<Rows> run(const Statement& statement, const Params& params, Deadline deadline);
 
-  // Ahead of its first use, where that must be quick.
+  // Ahead of its first use, where that must be quick. Does nothing if it is prepared.
   Result<void> prepare(const Statement& statement, Deadline deadline);
 
   // SQL without parameters; several statements are one transaction. Gives the last one's rows, as

@@ -72,6 +72,24 @@ class Examiner : private Findings {
     const auto version = schema_version(connection_, settings_, deadline_);
     if (!version) return version.error();
     add(schema_finding(*version, checkup_.plan.version(), settings_.location));
+    if (*version != checkup_.plan.version()) return {};
+    const auto older = has_older_functions(connection_, settings_, deadline_, checkup_.plan);
+    if (!older) return older.error();
+    if (*older) {
+      add("schema", Severity::danger, "the functions in the schema are older than this baton",
+          "nobody can lock anything here with it",
+          "baton store migrate --store " + settings_.location);
+    }
+    if (one("SELECT has_sequence_privilege(c.oid, 'UPDATE') FROM pg_class c JOIN pg_namespace n "
+            "ON n.oid = c.relnamespace WHERE c.relname = 'schema_version' AND c.relkind = 'S' "
+            "AND n.nspname = '" +
+            settings_.schema + "'") == "f") {
+      add("cannot-tell-version", Severity::advice,
+          "this role may not set the sequence " + settings_.schema + ".schema_version",
+          "after a change of the policy whose author died half way, every acquire takes a longer "
+          "way until a role comes by that may; and this role cannot change the policy",
+          "GRANT UPDATE ON SEQUENCE " + settings_.schema + ".schema_version TO the role");
+    }
     return {};
   }
 

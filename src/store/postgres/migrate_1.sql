@@ -5,6 +5,7 @@
 --   GRANT USAGE ON SCHEMA baton TO app;
 --   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO app;
 --   GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app;
+--   GRANT UPDATE ON SEQUENCE baton.schema_version TO app;
 --
 -- The functions run with the rights of their caller, so they give nobody more than that.
 --
@@ -29,8 +30,8 @@ CREATE SEQUENCE baton.counter AS bigint CACHE 1;
 -- in a tenth of the time. Whoever finds another version here than its own asks for the note. A
 -- sequence does not roll back, so a change of the note leaves it without a value, and whoever has
 -- the row of BATON:schema locked next gives it one: a change that was rolled back costs time and
--- nothing else.
--- Setting it takes UPDATE, which only those need who apply policies.
+-- nothing else. Any process does that when it sweeps, for whoever changed the note may have died; so
+-- every role needs UPDATE.
 CREATE SEQUENCE baton.schema_version AS bigint MINVALUE 0 CACHE 1;
 SELECT setval('baton.schema_version', 0);
 

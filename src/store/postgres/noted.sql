@@ -1,6 +1,7 @@
 -- The short way for requests with a note: acquires of free names that have a row, and releases that
 -- let nobody in. As baton.quick, it answers nothing but granted or done and leaves the rest alone;
--- what it writes is always durable.
+-- what it writes is always durable. Who has both sends them one after the other: in one transaction
+-- they would not lock their rows in the order of the keys.
 --
 -- The rows are locked before they are written, so that the note that a grant found is the one that
 -- it replaced.

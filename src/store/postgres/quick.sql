@@ -2,9 +2,10 @@
 -- what the row of the name alone can decide and leaves the rest alone; nothing here answers
 -- anything but granted or done.
 
--- Acquires of free names. The keys come sorted and stand once: names with a row first, which is most
--- of them, then those without. A busy name is not locked or written at all. A row that was waited for
--- is judged again, and the token drawn again, or it could be lower than that of a holder waited for.
+-- Acquires of free names, with a row or without. The keys come sorted and stand once, and the rows are
+-- locked in that order, as everywhere. A busy name is not locked or written at all. A row that was
+-- waited for is judged again, and the token drawn again, or it could be lower than that of a holder
+-- waited for.
 CREATE OR REPLACE FUNCTION baton.quick(
   keys text[], grants uuid[], modes smallint[], ttls bigint[], at_leasts bigint[],
   predicates text[], owners text[], channels text[], metadatas text[], versions bigint[],
@@ -15,43 +16,32 @@ LANGUAGE plpgsql AS $$
 DECLARE
   now_us  bigint := baton.micros(at);
   current bigint;
-  updated bigint;
-  made    bigint := 0;
 BEGIN
   SELECT l.note_ordinal INTO current FROM baton.lock l WHERE l.key = 'BATON:schema';
   current := coalesce(current, 0);
   RETURN QUERY
-    UPDATE baton.lock l
-      SET grant_id = a.grant_id, token = nextval('baton.counter'),
-          place = 0, since = now_us,
-          expires = now_us + greatest(a.ttl, a.at_least) * 1000, ttl = a.ttl,
-          at_least_for = a.at_least, mode = a.mode, state = 0, revoked = false, reason = '',
-          predicate = a.predicate, owner = a.owner, channel = a.channel,
-          metadata = a.metadata::jsonb, if_below = NULL, set_ordinal = NULL, set_text = NULL
+    INSERT INTO baton.lock AS l (key, grant_id, token, place, since, expires, ttl, at_least_for,
+                                 mode, predicate, owner, channel, metadata)
+    SELECT a.key, a.grant_id, nextval('baton.counter'), 0, now_us,
+           now_us + greatest(a.ttl, a.at_least) * 1000, a.ttl, a.at_least, a.mode, a.predicate,
+           a.owner, a.channel, a.metadata::jsonb
     FROM unnest(keys, grants, modes, ttls, at_leasts, predicates, owners, channels, metadatas,
                 versions)
          a (key, grant_id, mode, ttl, at_least, predicate, owner, channel, metadata, version)
-    WHERE l.key = a.key AND a.version = current AND l.expires <= now_us AND NOT l.crowded
-      AND NOT l.waiting AND l.entombed IS NULL
+    WHERE a.version = current
+      AND NOT EXISTS (
+        SELECT FROM baton.lock b WHERE b.key = a.key
+          AND (b.expires > now_us OR b.crowded OR b.waiting OR b.entombed IS NOT NULL))
+    ON CONFLICT ON CONSTRAINT lock_pkey DO UPDATE
+      SET grant_id = excluded.grant_id, token = nextval('baton.counter'), place = 0,
+          since = excluded.since, expires = excluded.expires, ttl = excluded.ttl,
+          at_least_for = excluded.at_least_for, mode = excluded.mode, state = 0, revoked = false,
+          reason = '', predicate = excluded.predicate, owner = excluded.owner,
+          channel = excluded.channel, metadata = excluded.metadata, if_below = NULL,
+          set_ordinal = NULL, set_text = NULL
+      WHERE l.expires <= now_us AND NOT l.crowded AND NOT l.waiting AND l.entombed IS NULL
     RETURNING l.key, l.token, l.note_ordinal, l.note_text;
-  GET DIAGNOSTICS updated = ROW_COUNT;
-  IF updated < cardinality(keys) THEN
-    RETURN QUERY
-      INSERT INTO baton.lock AS l (key, grant_id, token, place, since, expires, ttl,
-                                   at_least_for, mode, predicate, owner, channel, metadata)
-      SELECT a.key, a.grant_id, nextval('baton.counter'), 0, now_us,
-             now_us + greatest(a.ttl, a.at_least) * 1000, a.ttl, a.at_least, a.mode,
-             a.predicate, a.owner, a.channel, a.metadata::jsonb
-      FROM unnest(keys, grants, modes, ttls, at_leasts, predicates, owners, channels, metadatas,
-                  versions)
-           a (key, grant_id, mode, ttl, at_least, predicate, owner, channel, metadata, version)
-      WHERE a.version = current
-        AND NOT EXISTS (SELECT FROM baton.lock b WHERE b.key = a.key)
-      ON CONFLICT ON CONSTRAINT lock_pkey DO NOTHING
-      RETURNING l.key, l.token, l.note_ordinal, l.note_text;
-    GET DIAGNOSTICS made = ROW_COUNT;
-  END IF;
-  IF updated + made = 0 THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+  IF NOT FOUND THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
 END $$;
 
 -- Renewals, in the order of the keys. Fails as a whole if a row is locked for longer than a moment:

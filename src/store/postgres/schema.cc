@@ -68,23 +68,40 @@ Error newer(int version, const SchemaPlan& plan) {
                           ": use a newer Baton"};
 }
 
-// Tells these functions from others; kept as the comment of the table `meta`.
+constexpr std::string_view kFunctionsMark = "functions ";
+
+// Tells these functions from others, by their edition first; kept as the comment of the table
+// `meta`.
 std::string mark_of(const SchemaPlan& plan) {
   std::uint64_t sum = 0xcbf29ce484222325ULL;
   for (const auto functions : plan.functions) {
     for (const char c : functions) sum = (sum ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
   }
-  return "functions " + std::to_string(sum);
+  return std::string(kFunctionsMark) + std::to_string(plan.edition) + " " + std::to_string(sum);
 }
 
-Result<bool> has_other_functions(Connection& connection, const Settings& settings,
-                                 const SchemaPlan& plan, Deadline deadline) {
-  auto rows = connection.script("SELECT obj_description('" + settings.schema +
-                                    ".meta'::regclass, 'pg_class') IS DISTINCT FROM '" +
-                                    mark_of(plan) + "'",
-                                deadline);
+Result<std::string> mark_there(Connection& connection, const Settings& settings,
+                               Deadline deadline) {
+  auto rows = connection.script(
+      "SELECT obj_description('" + settings.schema + ".meta'::regclass, 'pg_class')", deadline);
   if (!rows) return rows.error();
-  return rows->text(0, 0) == "t";
+  return std::string(rows->text(0, 0));
+}
+
+// 0 where none was written down.
+int edition_in(std::string_view mark) {
+  if (!mark.starts_with(kFunctionsMark)) return 0;
+  mark.remove_prefix(kFunctionsMark.size());
+  const auto end = mark.find(' ');
+  return end == std::string_view::npos ? 0 : to_int(mark.substr(0, end));
+}
+
+// Whether the functions of this binary are to be put in the place of those that are there.
+Result<bool> is_to_replace_functions(Connection& connection, const Settings& settings,
+                                     const SchemaPlan& plan, Deadline deadline) {
+  const auto mark = mark_there(connection, settings, deadline);
+  if (!mark) return mark.error();
+  return *mark != mark_of(plan) && edition_in(*mark) <= plan.edition;
 }
 
 std::string migration_from(int version, const Settings& settings, const SchemaPlan& plan) {
@@ -100,6 +117,7 @@ std::string migration_from(int version, const Settings& settings, const SchemaPl
 
 const SchemaPlan kPlan{.migrations = kMigrations,
                        .functions = kFunctions,
+                       .edition = 1,
                        .tables = "'lock', 'holder', 'waiter'",
                        .looks = "'holding', 'meta'"};
 
@@ -125,6 +143,13 @@ Result<int> schema_version(Connection& connection, const Settings& settings, Dea
   return rows->size() == 1 ? to_int(rows->text(0, 0)) : 0;
 }
 
+Result<bool> has_older_functions(Connection& connection, const Settings& settings,
+                                 Deadline deadline, const SchemaPlan& plan) {
+  const auto mark = mark_there(connection, settings, deadline);
+  if (!mark) return mark.error();
+  return edition_in(*mark) < plan.edition;
+}
+
 Result<void> check_schema(Connection& connection, const Settings& settings, Deadline deadline,
                           const SchemaPlan& plan) {
   const auto missing = missing_rights(connection, settings, deadline, plan);
@@ -135,8 +160,13 @@ Result<void> check_schema(Connection& connection, const Settings& settings, Dead
   const auto version = schema_version(connection, settings, deadline);
   if (!version) return version.error();
   if (*version > plan.version()) return newer(*version, plan);
-  if (*version == plan.version()) return {};
-  const std::string what = *version == 0 ? "has no lock tables" : "has an old schema";
+  std::string what = *version == 0 ? "has no lock tables" : "has an old schema";
+  if (*version == plan.version()) {
+    const auto older = has_older_functions(connection, settings, deadline, plan);
+    if (!older) return older.error();
+    if (!*older) return {};
+    what = "has old functions";
+  }
   return Error{.code = Code::bad_store,
                .message = settings.location + " " + what + "; run: baton store migrate --store " +
                           settings.location};
@@ -155,7 +185,7 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
   const auto found = schema_version(connection, settings, deadline);
   Result<bool> work = found && *found < plan.version();
   if (found && *found == plan.version()) {
-    work = has_other_functions(connection, settings, plan, deadline);
+    work = is_to_replace_functions(connection, settings, plan, deadline);
   }
   if (!work || !*work) {
     if (connection.usable()) (void)connection.script("ROLLBACK", deadline);

@@ -15,6 +15,7 @@ inline constexpr int kSchemaVersion = 1;
 struct SchemaPlan {
   std::span<const std::string_view> migrations;  // [n] leads from version n to n + 1
   std::span<const std::string_view> functions;   // the newest ones, whatever was there
+  int edition;              // of the functions: raised by every release that changes them
   std::string_view tables;  // as a list of quoted names: what a role that locks may write
   std::string_view looks;   // and what it may only read
   [[nodiscard]] int version() const { return static_cast<int>(migrations.size()); }
@@ -32,8 +33,13 @@ Result<void> check_schema(Connection& connection, const Settings& settings, Dead
 Result<std::string> missing_rights(Connection& connection, const Settings& settings,
                                    Deadline deadline, const SchemaPlan& plan = kPlan);
 
+// Whether the functions there are of an older edition than this binary's, which may call what they
+// lack.
+Result<bool> has_older_functions(Connection& connection, const Settings& settings,
+                                 Deadline deadline, const SchemaPlan& plan = kPlan);
+
 // Gives the version found and the version left. One at a time, whoever else tries. Also puts the
-// functions of this binary in place of others of the same version.
+// functions of this binary in place of others of the same version, unless those are newer.
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
                                     Deadline deadline, const SchemaPlan& plan = kPlan);
 

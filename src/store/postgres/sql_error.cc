@@ -30,8 +30,8 @@ Error error_for(std::string_view state, std::string message, const Settings& set
   if (state == "42501") {
     return Error{.code = Code::unauthorized,
                  .message = message + "; the role needs USAGE on schema " + settings.schema +
-                            " and SELECT, INSERT, UPDATE and DELETE on its tables, USAGE on its "
-                            "sequence"};
+                            " and SELECT, INSERT, UPDATE and DELETE on its tables, and on its "
+                            "sequences what docs/stores.md lists"};
   }
   if (kind == "28") return Error{.code = Code::unauthorized, .message = std::move(message)};
   if (one_of(state, {"42P01", "42883", "3F000", "42704"})) {

@@ -139,15 +139,29 @@ class PostgresAdvisoryStore final : public LockStore {
 
   Result<void> apply_good(const std::vector<const Request*>& good,
                           const std::vector<Reply*>& answers, Deadline deadline) {
+    // Whatever is begun by send_by has taken effect by the limit, or never will. By a test's clock
+    // no time passes here.
+    const auto within = [&, entered = BootClock::now()](Millis span) {
+      return settings_.timers ? std::min(deadline, entered + span) : deadline;
+    };
+    const Deadline limit = within(settings_.server.apply_limit);
+    const Deadline send_by = within(settings_.server.send_limit());
     std::unique_lock lock(mutex_, std::defer_lock);
-    if (!lock_until(lock, deadline)) return too_busy();
+    if (!lock_until(lock, limit)) return too_busy();
     const std::size_t needed = sessions_needed(good);
     lock.unlock();
     std::vector<std::unique_ptr<Session>> sessions;
     std::optional<Error> shortage;
-    if (auto drawn = pool_.draw(needed, sessions, deadline); !drawn) shortage = drawn.error();
-    if (!lock_until(lock, deadline)) return too_busy();
-    Verbs verbs(settings_, grants_, control_, deadline);
+    // A new session that comes too late for this batch is there for the next.
+    const Deadline enough = within(settings_.server.send_limit() / 2);
+    if (auto drawn = pool_.draw(needed, sessions, enough, deadline); !drawn) {
+      shortage = drawn.error();
+    }
+    if (!lock_until(lock, limit)) {
+      for (auto& unused : sessions) pool_.give_back(std::move(unused));
+      return too_busy();
+    }
+    Verbs verbs(settings_, grants_, control_, send_by, limit);
     verbs.give_sessions(std::move(sessions), std::move(shortage));
     auto done = run(verbs, good, answers);
     for (const Request* request : good) grants_.book().tidy(request->asks[0].key);

@@ -8,6 +8,8 @@ namespace baton::store::postgres_advisory {
 namespace {
 
 constexpr Millis kTakeLimit{5000};
+// A commit waits for a disk, and to give up on one leaves its asker in doubt.
+constexpr Millis kLeastToWrite{2000};
 constexpr std::size_t kMostObituaries = 1000;
 
 Deadline bounded(Deadline deadline, Millis most) {
@@ -17,18 +19,23 @@ Deadline bounded(Deadline deadline, Millis most) {
 }  // namespace
 
 // A lease is renewed after a third of its TTL and trusted for nine tenths: in between there is time
-// for two silent sessions. Whoever has one lease only may wait for it as long as the caller does.
-Deadline Grants::patience(Deadline deadline) const {
+// for two silent sessions. Where every answer takes longer, slow is not silent: then it is twice
+// what the quickest took. Without any other lease it may be as long as the caller waits.
+Deadline Grants::patience(Deadline deadline, Session::Asked asked, bool holds) const {
   Millis shortest = Millis::max();
+  Millis quickest = Millis::max();
   int held = 0;
   for (const auto& [key, name] : book_.names()) {
     for (const auto& entry : name.entries) {
       if (!entry->holds) continue;
       shortest = std::min(shortest, entry->holder.ttl);
+      quickest = std::min(quickest, entry->session->last_took(asked));
       ++held;
     }
   }
-  return held < 2 || !settings_.timers ? deadline : bounded(deadline, shortest / 6);
+  if (held <= (holds ? 1 : 0) || !settings_.timers) return deadline;
+  const Millis least = asked == Session::Asked::to_write ? kLeastToWrite : Millis{0};
+  return bounded(deadline, std::max({shortest / 6, 2 * quickest, least}));
 }
 
 StoreTime Grants::now() const {
@@ -62,7 +69,8 @@ bool Grants::settle(const std::string& key, Deadline deadline) {
 Result<Term> Grants::take(LockOf lock, const core::Claimant& claimant,
                           std::optional<std::int64_t> version, std::unique_ptr<Session> session,
                           Deadline deadline) {
-  auto term = session->take(lock, claimant, version, false, claimant.ttl, at(), deadline);
+  auto term = session->take(lock, claimant, version, false, claimant.ttl, at(),
+                            patience(deadline, Session::Asked::to_write, false));
   if (!term) return term;  // whatever became of it goes with the session
   if (term->took != Took::taken) {
     pool_.give_back(std::move(session));
@@ -150,8 +158,9 @@ bool Grants::take_in(Entry& entry, Session::Wait wait, Deadline deadline) {
 
 bool Grants::take_handed(Entry& entry, Deadline deadline) {
   entry.has_lock = true;
-  const auto term = entry.session->take(entry.lock, entry.holder, std::nullopt, true, entry.handoff,
-                                        at(), bounded(deadline, kTakeLimit));
+  const auto term =
+      entry.session->take(entry.lock, entry.holder, std::nullopt, true, entry.handoff, at(),
+                          patience(bounded(deadline, kTakeLimit), Session::Asked::to_write, false));
   if (!term) {
     lose(entry, term.error().message);
     return true;
@@ -168,14 +177,18 @@ bool Grants::take_handed(Entry& entry, Deadline deadline) {
 }
 
 Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
-  if (entry.has_lock) return entry.session->finish(entry.lock, {}, false, deadline);
+  const auto finish = [&] {
+    return entry.session->finish(entry.lock, {}, false,
+                                 patience(deadline, Session::Asked::to_write, false));
+  };
+  if (entry.has_lock) return finish();
   if (auto asked = control_.cancel(entry.session->pid(), deadline); !asked) return asked;
-  switch (entry.session->finish_wait(patience(deadline))) {
+  switch (entry.session->finish_wait(patience(deadline, Session::Asked::to_look, false))) {
     // A session that is told to stop in the moment in which it is handed the lock answers with an
     // error and has the lock all the same.
     case Session::Wait::got_it:
     case Session::Wait::too_long:
-    case Session::Wait::cancelled: return entry.session->finish(entry.lock, {}, false, deadline);
+    case Session::Wait::cancelled: return finish();
     case Session::Wait::on:
     case Session::Wait::broken: break;
   }
@@ -184,12 +197,14 @@ Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
 
 Result<void> Grants::end(Entry& entry, const NoteChange& change, bool park, Deadline deadline) {
   const Deadline limit = bounded(deadline, settings_.server.apply_limit);
-  if (auto heard = entry.session->catch_up(patience(limit)); !heard) {
+  if (auto heard = entry.session->catch_up(patience(limit, Session::Asked::to_look, entry.holds));
+      !heard) {
     const std::string why = "its session with the server was silent, and is closed";
     lose(entry, why);
     return Error{.code = Code::lost, .message = why};
   }
-  auto ended = entry.holds ? entry.session->finish(entry.lock, change, park, limit)
+  auto ended = entry.holds ? entry.session->finish(entry.lock, change, park,
+                                                   patience(limit, Session::Asked::to_write, true))
                            : leave_queue(entry, limit);
   if (!ended && entry.holds && entry.session->usable()) return ended;
   const auto removed = book_.remove(entry);

@@ -36,8 +36,8 @@ class Grants {
                         std::unique_ptr<Session> session, Deadline deadline);
 
   // The longest that one session may be waited for, so that its silence does not cost the others
-  // their leases.
-  [[nodiscard]] Deadline patience(Deadline deadline) const;
+  // their leases. `holds` tells whether it has a lease itself.
+  [[nodiscard]] Deadline patience(Deadline deadline, Session::Asked asked, bool holds) const;
 
   // Ends a grant or a wait; settle() sees who is next. After an error the grant goes on if its
   // session does; else it ends with the session, when the server notices. The error is `lost` if

@@ -111,8 +111,10 @@ Result<Term> Session::take(const LockOf& lock, const core::Claimant& claimant,
   params.add(handed);
   params.add(std::int64_t{timer(idle).count()});
   at ? params.add(std::int64_t{at->count()}) : params.null();
+  const Instant sent = BootClock::now();
   const auto rows = connection_->run(kTake, params, deadline);
   if (!rows) return rows.error();
+  wrote_since(sent);
   Term term;
   term.took = static_cast<Took>(rows->integer(0, 0));
   term.token = static_cast<Token>(rows->integer(0, 1));
@@ -131,8 +133,10 @@ Result<Term> Session::claim(const LockOf& lock, const core::Claimant& claimant,
   claimant.change.text ? params.add(std::string_view(*claimant.change.text)) : params.null();
   params.add(std::int64_t{timer(claimant.ttl).count()});
   at ? params.add(std::int64_t{at->count()}) : params.null();
+  const Instant sent = BootClock::now();
   const auto rows = connection_->run(kClaim, params, deadline);
   if (!rows) return rows.error();
+  wrote_since(sent);
   Term term;
   term.took = static_cast<Took>(rows->integer(0, 0));
   term.note = {rows->integer(0, 1), std::string(rows->text(0, 2))};
@@ -140,12 +144,23 @@ Result<Term> Session::claim(const LockOf& lock, const core::Claimant& claimant,
   return term;
 }
 
+// Until the first beat, what it took to write is all that is known.
+void Session::wrote_since(Instant sent) {
+  write_took_ = std::chrono::ceil<Millis>(BootClock::now() - sent);
+  beat_took_ = write_took_;
+}
+
+void Session::answered() {
+  unanswered_ = false;
+  beat_took_ = std::chrono::ceil<Millis>(BootClock::now() - beat_sent_);
+}
+
 // A beat whose answer nobody waited for would be taken for the answer to the next statement.
 Result<void> Session::catch_up(Deadline deadline) {
   if (!unanswered_) return {};
   auto late = connection_->collect(deadline);
   if (!late && (!usable() || late.error().in_doubt)) return late.error();
-  unanswered_ = false;
+  answered();
   return {};
 }
 
@@ -162,13 +177,14 @@ Result<void> Session::send_beat(const LockOf& lock, const NoteChange& change, De
     return sent;
   }
   unanswered_ = true;
+  beat_sent_ = BootClock::now();
   return {};
 }
 
 std::optional<Result<Term>> Session::poll_beat() {
   const auto answer = connection_->collect_now();
   if (!answer) return std::nullopt;
-  unanswered_ = false;
+  answered();
   const Result<Rows>& rows = *answer;
   if (!rows) {
     last_words_ = rows.error().message;
@@ -257,7 +273,7 @@ Session::Wait Session::finish_wait(Deadline deadline) {
 void Session::wait_again() { (void)connection_->send_script(waiting_sql_); }
 
 bool Session::listen(std::vector<GrantId>& revoked) {
-  if (unanswered_ && connection_->collect_now()) unanswered_ = false;
+  if (unanswered_ && connection_->collect_now()) answered();
   std::vector<postgres::Connection::Notification> heard;
   const bool there = connection_->receive(heard);
   for (auto& [channel, payload] : heard) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -83,6 +84,12 @@ class Session {
   Wait finish_wait(Deadline deadline);
   void wait_again();  // after too_long
 
+  // How long the server took for its last answer: to a beat, or to what it has to write.
+  enum class Asked : std::uint8_t { to_look, to_write };
+  [[nodiscard]] Millis last_took(Asked asked) const {
+    return asked == Asked::to_look ? beat_took_ : std::max(beat_took_, write_took_);
+  }
+
   // What has come unasked: the grants that somebody revokes. False if the session has gone.
   bool listen(std::vector<GrantId>& revoked);
 
@@ -93,6 +100,8 @@ class Session {
       : settings_(settings), connection_(std::move(connection)) {}
 
   Result<void> warm_up(Deadline deadline);
+  void answered();
+  void wrote_since(Instant sent);
   Wait judge_wait(const Result<postgres::Rows>& result);
   [[nodiscard]] Millis timer(Millis span) const { return settings_.timers ? span : Millis{0}; }
 
@@ -100,6 +109,9 @@ class Session {
   std::unique_ptr<postgres::Connection> connection_;
   int pid_ = 0;
   bool unanswered_ = false;  // a beat is under way
+  Instant beat_sent_;
+  Millis beat_took_{0};
+  Millis write_took_{0};
   bool warm_ = false;
   std::string waiting_sql_;
   std::string last_words_;

@@ -3,7 +3,7 @@
 namespace baton::store::postgres_advisory {
 
 Result<void> SessionPool::draw(std::size_t count, std::vector<std::unique_ptr<Session>>& drawn,
-                               Deadline deadline) {
+                               Deadline enough, Deadline deadline) {
   while (drawn.size() < count) {
     std::unique_ptr<Session> session;
     {
@@ -15,6 +15,9 @@ Result<void> SessionPool::draw(std::size_t count, std::vector<std::unique_ptr<Se
     }
     if (session && !session->still_there()) continue;
     if (!session) {
+      if (!drawn.empty() && BootClock::now() >= enough) {
+        return Error{.message = "no time was left for another session", .retryable = true};
+      }
       auto opened = Session::open(settings_, deadline);
       if (!opened) return opened.error();
       session = std::move(*opened);

@@ -14,10 +14,10 @@ class SessionPool {
  public:
   explicit SessionPool(const AdvisorySettings& settings) : settings_(settings) {}
 
-  // Adds idle ones to `drawn` until there are `count`, opening what is missing. Without the store's
-  // lock: it may take as long as the server likes.
+  // Adds idle ones to `drawn` until there are `count`, opening what is missing; after `enough` no
+  // more than the first. Without the store's lock: it may take as long as the server likes.
   Result<void> draw(std::size_t count, std::vector<std::unique_ptr<Session>>& drawn,
-                    Deadline deadline);
+                    Deadline enough, Deadline deadline);
 
   void give_back(std::unique_ptr<Session> session);
 

@@ -27,7 +27,8 @@ Result<std::unique_ptr<Session>> Verbs::session() {
   if (sessions_.empty() && shortage_) return *shortage_;
   if (sessions_.empty()) {
     // Rare: its grant was still there when the batch began.
-    if (auto drawn = grants_.pool().draw(1, sessions_, deadline_); !drawn) return drawn.error();
+    auto drawn = grants_.pool().draw(1, sessions_, send_by_, deadline_);
+    if (!drawn) return drawn.error();
   }
   auto session = std::move(sessions_.back());
   sessions_.pop_back();
@@ -88,8 +89,7 @@ void Verbs::settle(const std::string& key) {
 }
 
 Result<Reply> Verbs::apply(const Request& request) {
-  // What nobody would wait for the answer of is better not sent.
-  if (BootClock::now() >= deadline_) {
+  if (BootClock::now() >= send_by_) {
     return Error{.message = "no time was left for it", .retryable = true};
   }
   switch (request.verb) {

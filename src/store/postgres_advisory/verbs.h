@@ -14,8 +14,14 @@ namespace baton::store::postgres_advisory {
 // does not know, such as when a ticket is stale, is judged as core/apply.h does.
 class Verbs {
  public:
-  Verbs(const AdvisorySettings& settings, Grants& grants, Control& control, Deadline deadline)
-      : settings_(settings), grants_(grants), control_(control), deadline_(deadline) {}
+  // No request is begun after `send_by`.
+  Verbs(const AdvisorySettings& settings, Grants& grants, Control& control, Deadline send_by,
+        Deadline deadline)
+      : settings_(settings),
+        grants_(grants),
+        control_(control),
+        send_by_(send_by),
+        deadline_(deadline) {}
 
   // Sessions that the acquires of this batch may use, and why there are no more.
   void give_sessions(std::vector<std::unique_ptr<Session>> sessions, std::optional<Error> shortage);
@@ -66,6 +72,7 @@ class Verbs {
   const AdvisorySettings& settings_;
   Grants& grants_;
   Control& control_;
+  const Deadline send_by_;
   const Deadline deadline_;
   std::map<std::string, Seen> seen_;
   std::vector<std::unique_ptr<Session>> sessions_;

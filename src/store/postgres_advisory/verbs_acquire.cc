@@ -171,7 +171,8 @@ Result<Reply> Verbs::take_again(Entry& entry, const Request& request) {
 
 Result<Reply> Verbs::claim_handed(Entry& entry, const Request& request) {
   const auto term =
-      entry.session->claim(entry.lock, entry.holder, version_of(request), grants_.at(), deadline_);
+      entry.session->claim(entry.lock, entry.holder, version_of(request), grants_.at(),
+                           grants_.patience(deadline_, Session::Asked::to_write, true));
   changed(entry.lock.key);
   if (!term) {
     if (!entry.session->usable()) grants_.lose(entry, term.error().message);

@@ -30,7 +30,9 @@ Result<Reply> Verbs::beat(Entry& entry) {
   }
   Reply reply;
   std::vector<Beat> alone{{&entry, &reply, true}};
-  if (auto heard = collect(alone, grants_.patience(deadline_)); !heard) return heard.error();
+  if (auto heard = collect(alone, grants_.patience(deadline_, Session::Asked::to_look, true));
+      !heard)
+    return heard.error();
   return reply;
 }
 
@@ -89,7 +91,10 @@ Result<void> Verbs::collect(std::vector<Beat>& beats, Deadline limit) {
 Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Reply*> replies) {
   std::vector<Beat> sent;
   Result<void> done;
-  const Deadline limit = grants_.patience(deadline_);
+  const bool notes = std::any_of(requests.begin(), requests.end(),
+                                 [](const Request* one) { return !one->change.empty(); });
+  const Deadline limit =
+      grants_.patience(deadline_, notes ? Session::Asked::to_write : Session::Asked::to_look, true);
   const auto collect_all = [&] {
     if (auto heard = collect(sent, limit); !heard) done = heard;
   };
@@ -106,7 +111,7 @@ Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Re
       *replies[i] = lost("revoked: " + entry->holder.reason);
     } else if (entry->holder.state == HolderState::handed) {
       *replies[i] = lost("not claimed yet");
-    } else if (BootClock::now() >= limit) {
+    } else if (BootClock::now() >= (request.change.empty() ? limit : std::min(limit, send_by_))) {
       *replies[i] = outcome(Outcome::busy, "no time was left for it");
     } else if (auto begun = entry->session->send_beat(entry->lock, request.change, deadline_);
                !begun) {
