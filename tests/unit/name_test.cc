@@ -123,6 +123,17 @@ TEST(Names, have_no_empty_part) {
   }
 }
 
+TEST(Names, are_judged_alike_wherever_a_byte_stands) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool plain = byte >= 0x20 && byte <= 0x7E;
+    for (std::size_t place = 0; place < 17; ++place) {
+      std::string subject(17, '~');
+      subject[place] = static_cast<char>(byte);
+      EXPECT_EQ(validate({.subject = subject}).has_value(), plain) << byte << " at " << place;
+    }
+  }
+}
+
 TEST(Names, have_no_control_characters_however_they_are_written) {
   for (unsigned char c = 0; c < 0x20; ++c) {
     EXPECT_FALSE(validate(name(std::string("a") + static_cast<char>(c))));
