@@ -17,4 +17,4 @@ ON CONFLICT (key) DO UPDATE
       channel = excluded.channel, metadata = excluded.metadata, if_below = NULL,
       set_ordinal = NULL, set_text = NULL
   WHERE l.expires <= excluded.since AND NOT l.crowded AND NOT l.waiting AND l.entombed IS NULL
-RETURNING l.key, l.token, l.note_ordinal, l.note_text
+RETURNING l.token, l.note_ordinal, l.note_text

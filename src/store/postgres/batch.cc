@@ -171,8 +171,14 @@ Result<void> BatchRun::send_free(std::size_t index) {
       : guesses_.may_have_row(key)  ? run(kAcquireKnown, acquire_free_params(request, at_))
                                     : run(kAcquireFree, acquire_free_params(request, at_));
   if (!rows) return rows.error();
-  settle_by_key(*rows, {index});
-  if (settled_[index]) guesses_.has_row(key);
+  if (rows->size() == 0) return {};
+  if (request.verb == Verb::release) {
+    replies_[index].outcome = Outcome::done;
+  } else {
+    replies_[index] = granted_reply(*rows, 0, 0);
+  }
+  settled_[index] = answered_ = true;
+  guesses_.has_row(key);
   return {};
 }
 

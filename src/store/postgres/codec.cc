@@ -359,15 +359,18 @@ Params apply_params(const Batch& requests, At at) {
   return params;
 }
 
-Reply quick_reply(const Rows& rows, int row) {
+Reply granted_reply(const Rows& rows, int row, int token) {
   Reply reply;
-  if (rows.null(row, 1)) {
-    reply.outcome = Outcome::done;
-    return reply;
-  }
   reply.outcome = Outcome::granted;
-  reply.tokens = {static_cast<Token>(rows.integer(row, 1))};
-  reply.note = {rows.integer(row, 2), std::string(rows.text(row, 3))};
+  reply.tokens = {static_cast<Token>(rows.integer(row, token))};
+  reply.note = {rows.integer(row, token + 1), std::string(rows.text(row, token + 2))};
+  return reply;
+}
+
+Reply quick_reply(const Rows& rows, int row) {
+  if (!rows.null(row, 1)) return granted_reply(rows, row, 1);
+  Reply reply;
+  reply.outcome = Outcome::done;
   return reply;
 }
 

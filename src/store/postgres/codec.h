@@ -49,8 +49,10 @@ using At = std::optional<core::StoreTime>;
 [[nodiscard]] Params grants_params(const Batch& batch, At at);
 [[nodiscard]] Params apply_params(const Batch& requests, At at);
 
-// A row of quick, quick_noted, quick_renew, acquire_free, acquire_known, acquire_alike, claim_many,
-// release_held or release_many.
+// A row of acquire_free or acquire_known, which has a token in that column and the note behind it.
+[[nodiscard]] Reply granted_reply(const Rows& rows, int row, int token);
+// A row of quick, quick_noted, quick_renew, acquire_alike, claim_many or release_many, which has
+// the key before it.
 [[nodiscard]] Reply quick_reply(const Rows& rows, int row);
 
 // A row of acquire_one, release_one, claim_one or apply; gives also which request it answers, from

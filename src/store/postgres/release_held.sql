@@ -3,4 +3,4 @@ UPDATE baton.lock l
 SET grant_id = NULL, expires = 0
 WHERE l.key = $1 AND l.grant_id = $2 AND l.state = 0 AND l.at_least_for = 0 AND NOT l.waiting
   AND l.expires > coalesce($3, (date_part('epoch', clock_timestamp()) * 1000000)::bigint)
-RETURNING l.key, NULL::bigint, set_config('synchronous_commit', 'off', true)
+RETURNING set_config('synchronous_commit', 'off', true)
