@@ -43,6 +43,10 @@ class Generator {
         step.batch = crowd();
         continue;
       }
+      if (one_in(4)) {
+        step.batch = {habit()};
+        continue;
+      }
       const std::size_t size = below(4) == 0 ? 2 + below(3) : 1;
       for (std::size_t i = 0; i < size; ++i) step.batch.push_back(request());
     }
@@ -142,6 +146,26 @@ class Generator {
     return batch;
   }
 
+  // One caller that takes the same names again and again, on terms that seldom change.
+  Request habit() {
+    if (!habit_) {
+      habit_ = acquire(++last_grant_, kKeys[below(2)], one_in(8) ? pick_mode() : Mode::X);
+      habit_->ttl = Millis(one_in(8) ? 2'000 : 10'000);
+      habit_->at_least_for = Millis(one_in(12) ? 3'000 : 0);
+      habit_->owner = "node-1";
+      habit_->channel = "process-0";
+      return *habit_;
+    }
+    if (one_in(6)) {
+      Request convert = same_asks(Verb::convert, *habit_);
+      convert.asks[0].mode = pick_mode();
+      return convert;
+    }
+    Request release = same_asks(Verb::release, *habit_);
+    if (!one_in(8)) habit_.reset();
+    return release;
+  }
+
   Request finish_acquire(Request request) {
     if (!one_in(3)) request.ticket = Millis(one_in(3) ? 1'000 : 5'000);
     if (one_in(8)) request.at_least_for = Millis(3'000);
@@ -186,6 +210,7 @@ class Generator {
   Capabilities can_;
   std::array<Slot, 5> slots_;
   std::vector<Request> crowd_;
+  std::optional<Request> habit_;  // what it has taken
   std::uint64_t last_grant_ = 0;
 };
 

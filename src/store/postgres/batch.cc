@@ -112,8 +112,10 @@ bool BatchRun::rolled_back(const Error& error) const {
   return !error.in_doubt && connection_->usable();
 }
 
-Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
+Result<std::vector<Reply>> BatchRun::send(Connection& connection, FormerGrants& former,
+                                          Deadline deadline) {
   connection_ = &connection;
+  former_ = &former;
   deadline_ = std::min(deadline, limit());
   auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
                                                                                      : send_quick();
@@ -163,22 +165,43 @@ Result<void> BatchRun::send_one(std::size_t index) {
   return {};
 }
 
+// A name that this session held last, as it was left.
+Result<void> BatchRun::send_again(std::size_t index) {
+  const Request& request = batch_[index];
+  const auto token = former_->guess(request);
+  if (!token) return {};
+  const auto rows = run(kAcquireAgain, acquire_again_params(request, *token, at_));
+  if (!rows) return rows.error();
+  if (rows->size() == 0) {
+    former_->was_wrong(request);
+    return {};
+  }
+  replies_[index] = granted_reply(*rows, 0, 0);
+  settled_[index] = answered_ = true;
+  former_->granted(request, replies_[index].tokens[0], true);
+  return {};
+}
+
 Result<void> BatchRun::send_free(std::size_t index) {
   const Request& request = batch_[index];
   const std::string& key = request.asks[0].key;
-  const auto rows =
-      request.verb == Verb::release ? run(kReleaseHeld, release_one_params(request, at_))
-      : guesses_.may_have_row(key)  ? run(kAcquireKnown, acquire_free_params(request, at_))
-                                    : run(kAcquireFree, acquire_free_params(request, at_));
+  if (request.verb == Verb::release) {
+    const auto let_go = run(kReleaseHeld, release_one_params(request, at_));
+    if (!let_go) return let_go.error();
+    if (let_go->affected() == 0) return {};
+    replies_[index].outcome = Outcome::done;
+    settled_[index] = answered_ = true;
+    return {};
+  }
+  if (auto sent = send_again(index); !sent || settled_[index]) return sent;
+  const auto rows = run(guesses_.may_have_row(key) ? kAcquireKnown : kAcquireFree,
+                        acquire_free_params(request, at_));
   if (!rows) return rows.error();
   if (rows->size() == 0) return {};
-  if (request.verb == Verb::release) {
-    replies_[index].outcome = Outcome::done;
-  } else {
-    replies_[index] = granted_reply(*rows, 0, 0);
-  }
+  replies_[index] = granted_reply(*rows, 0, 0);
   settled_[index] = answered_ = true;
   guesses_.has_row(key);
+  former_->granted(request, replies_[index].tokens[0], false);
   return {};
 }
 

@@ -42,6 +42,7 @@ Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
 Result<void> Pool::connect(Slot& slot, Deadline deadline) {
   for (;;) {
     slot.connection.reset();
+    slot.former = {};
     auto opened = Connection::open(settings_, deadline);
     if (opened) {
       slot.connection = std::move(*opened);

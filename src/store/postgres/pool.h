@@ -9,6 +9,7 @@
 
 #include "core/backoff.h"
 #include "store/postgres/connection.h"
+#include "store/postgres/former_grants.h"
 #include "store/postgres/reaper.h"
 
 namespace baton::store::postgres {
@@ -37,6 +38,7 @@ class Pool {
     }
     Connection* operator->() const { return pool_->slots_[slot_].connection.get(); }
     Connection& operator*() const { return *pool_->slots_[slot_].connection; }
+    [[nodiscard]] FormerGrants& former() const { return pool_->slots_[slot_].former; }
 
    private:
     Pool* pool_;
@@ -52,6 +54,7 @@ class Pool {
  private:
   struct Slot {
     std::unique_ptr<Connection> connection;
+    FormerGrants former;  // of this connection, for another one may lead to another server
     bool taken = false;
     core::Backoff backoff{Millis(20), Millis(2000)};
   };

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -135,6 +136,8 @@ class Rows {
   explicit Rows(PGresult* result) : result_(result) {}
 
   [[nodiscard]] int size() const { return result_ ? PQntuples(result_.get()) : 0; }
+  // How many rows the statement wrote, whether or not it gives them.
+  [[nodiscard]] int affected() const { return result_ ? std::atoi(PQcmdTuples(result_.get())) : 0; }
   [[nodiscard]] bool null(int row, int column) const {
     return PQgetisnull(result_.get(), row, column) != 0;
   }
