@@ -172,8 +172,8 @@ void WaitHub::wake(std::span<const GrantId> grants) {
       strays.push_back(grant);
     }
     signalled_ = true;
-    signal_.notify_one();
   }
+  signal_.notify_one();  // whoever it wakes needs the mutex, and somebody waits for the lock
   for (const GrantId grant : strays) stray_(grant);
 }
 

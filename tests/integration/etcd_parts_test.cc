@@ -1,10 +1,12 @@
-// What a process knows of its own grants and of others' holders, without a server.
+// What a process knows of its own grants and of others' holders, and what it tells other processes,
+// without a server.
 
 #include <gtest/gtest.h>
 
 #include "conformance/harness.h"
 #include "store/etcd/local_view.h"
 #include "store/etcd/plan.h"
+#include "store/etcd/wire.h"
 
 namespace baton::test {
 namespace {
@@ -167,6 +169,28 @@ TEST(EtcdPlan, a_set_that_had_ended_and_begins_again_writes_all_its_marks) {
                               [&](const auto& op) { return op.key == mark && op.lease == 70; }),
                 had_ended ? 1 : 0);
     }
+  }
+}
+
+TEST(EtcdMessage, what_one_process_tells_another_arrives_as_it_was) {
+  namespace wire = store::etcd::wire;
+  const wire::Message sent{.grants = {grant(1), grant(2)},
+                           .documents = {{kName, R"({"holders":[]})"}, {kOther, "{}"}}};
+  const auto read = wire::message(wire::message(sent));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->grants, sent.grants);
+  EXPECT_EQ(read->documents, sent.documents);
+  EXPECT_TRUE(wire::message(wire::message(wire::Message{})));
+}
+
+// Anybody who may write below the prefix may have put it there.
+TEST(EtcdMessage, what_is_no_message_is_not_taken_for_one) {
+  const std::string good = store::etcd::wire::message({.grants = {grant(1)}});
+  for (const std::string& bad :
+       {std::string("g"), std::string("\n"), std::string("g \n"), std::string("g 12\n"),
+        std::string("{\"grants\":[]}"), std::string("d DEFAULT:a\n"), std::string("x y\n"),
+        good.substr(0, good.size() - 1), good + "d DEFAULT:a\n{}"}) {
+    EXPECT_FALSE(store::etcd::wire::message(std::string_view(bad))) << bad;
   }
 }
 

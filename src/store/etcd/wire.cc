@@ -59,9 +59,10 @@ void add(std::string& out, const Compare& compare) {
   const bool changed = compare.what == Compare::What::changed_at;
   const bool exists = compare.what == Compare::What::exists;
   out += R"({"key":")" + to_base64(compare.key);
-  out += changed  ? R"(","target":"MOD","result":"EQUAL","mod_revision":")"
+  // That they are to be equal goes without saying.
+  out += changed  ? R"(","target":"MOD","mod_revision":")"
          : exists ? R"(","target":"CREATE","result":"GREATER","create_revision":")"
-                  : R"(","target":"CREATE","result":"EQUAL","create_revision":")";
+                  : R"(","target":"CREATE","create_revision":")";
   out += exists ? "0" : std::to_string(compare.revision);
   out += "\"}";
 }
@@ -97,6 +98,15 @@ std::optional<Answer> parsed(std::string_view text, Read read) {
   }
 }
 
+// The first line of the text, which loses it; nothing if there is no whole one.
+std::optional<std::string_view> cut_line(std::string_view& text) {
+  const auto end = text.find('\n');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view line = text.substr(0, end);
+  text.remove_prefix(end + 1);
+  return line;
+}
+
 // Streams wrap each message.
 const json& unwrapped(const json& message) {
   const auto it = message.find("result");
@@ -109,7 +119,7 @@ std::string txn(const Txn& txn) {
   std::string out;
   add(out, R"({"compare":)", txn.compares);
   add(out, R"(,"success":)", txn.then);
-  add(out, R"(,"failure":)", txn.otherwise);
+  if (!txn.otherwise.empty()) add(out, R"(,"failure":)", txn.otherwise);
   out += '}';
   return out;
 }
@@ -194,28 +204,36 @@ std::optional<WatchEvent> watch_event(std::string_view line) {
   });
 }
 
+// A line each, for it is scanned several times on its way through etcd's gateway: "g GRANT", and
+// "d KEY" with the document on the next one. Neither a key nor a document has a line break in it.
 std::string message(const Message& message) {
-  json object = json::object();
-  for (const GrantId grant : message.grants) object["grants"].push_back(to_string(grant));
-  if (!message.documents.empty()) object["documents"] = message.documents;
-  return object.dump();
+  std::string text;
+  for (const GrantId grant : message.grants) text += "g " + to_string(grant) + "\n";
+  for (const auto& [key, document] : message.documents) {
+    text += "d " + key + "\n" + document + "\n";
+  }
+  return text;
 }
 
 std::optional<Message> message(std::string_view text) {
-  return parsed<Message>(text, [](const json& object) {
-    Message message;
-    if (const auto it = object.find("grants"); it != object.end()) {
-      for (const json& item : *it) {
-        const auto grant = parse_grant_id(item.get_ref<const std::string&>());
-        if (!grant) refuse();
-        message.grants.push_back(*grant);
-      }
+  Message message;
+  while (!text.empty()) {
+    const auto head = cut_line(text);
+    if (!head || head->size() < 2) return std::nullopt;
+    const std::string_view what = head->substr(2);
+    if (head->starts_with("g ")) {
+      const auto grant = parse_grant_id(what);
+      if (!grant) return std::nullopt;
+      message.grants.push_back(*grant);
+    } else if (head->starts_with("d ")) {
+      const auto document = cut_line(text);
+      if (!document) return std::nullopt;
+      message.documents.insert_or_assign(std::string(what), std::string(*document));
+    } else {
+      return std::nullopt;
     }
-    if (const auto it = object.find("documents"); it != object.end()) {
-      message.documents = it->get<std::map<std::string, std::string>>();
-    }
-    return message;
-  });
+  }
+  return message;
 }
 
 Problem problem(std::string_view text) {
