@@ -37,14 +37,15 @@ class Generator {
 
   std::vector<Step> sequence() {
     std::vector<Step> steps(10 + below(40));
+    const bool quiet = one_in(3);  // one caller is nearly alone
     for (Step& step : steps) {
       step.advance = pick_advance();
-      if (one_in(6)) {
-        step.batch = crowd();
+      if (quiet ? !one_in(3) : one_in(6)) {
+        step.batch = {habit()};
         continue;
       }
-      if (one_in(4)) {
-        step.batch = {habit()};
+      if (one_in(6)) {
+        step.batch = crowd();
         continue;
       }
       const std::size_t size = below(4) == 0 ? 2 + below(3) : 1;
@@ -146,24 +147,35 @@ class Generator {
     return batch;
   }
 
-  // One caller that takes the same names again and again, on terms that seldom change.
+  // One caller that takes the same names again and again, on terms that seldom change, whatever
+  // becomes of its grants in between.
   Request habit() {
     if (!habit_) {
-      habit_ = acquire(++last_grant_, kKeys[below(2)], one_in(8) ? pick_mode() : Mode::X);
-      habit_->ttl = Millis(one_in(8) ? 2'000 : 10'000);
-      habit_->at_least_for = Millis(one_in(12) ? 3'000 : 0);
-      habit_->owner = "node-1";
-      habit_->channel = "process-0";
-      return *habit_;
+      Request take = acquire(last_grant_ + 1, kKeys[below(2)], one_in(4) ? Mode::S : Mode::X);
+      if (one_in(12)) {  // it gives up first, and its request comes all the same
+        Request cancel = same_asks(Verb::cancel, take);
+        cancel.tombstone = Millis(2'000);
+        return cancel;
+      }
+      ++last_grant_;
+      take.ttl = Millis(one_in(8) ? 2'000 : 10'000);
+      take.at_least_for = Millis(one_in(6) ? 3'000 : 0);
+      take.schema_version = one_in(20) ? 1 : 0;
+      take.owner = "node-1";
+      take.channel = "process-0";
+      habit_ = take;
+      return take;
     }
-    if (one_in(6)) {
-      Request convert = same_asks(Verb::convert, *habit_);
-      convert.asks[0].mode = pick_mode();
-      return convert;
-    }
-    Request release = same_asks(Verb::release, *habit_);
-    if (!one_in(8)) habit_.reset();
-    return release;
+    const auto dice = below(12);
+    const Verb verb = dice < 2   ? Verb::convert
+                      : dice < 4 ? Verb::renew
+                      : dice < 5 ? Verb::break_
+                                 : Verb::release;
+    Request next = same_asks(verb, *habit_);
+    if (verb == Verb::convert) next.asks[0].mode = pick_mode();
+    if (verb == Verb::break_) next.reason = "because";
+    if (verb == Verb::release && !one_in(8)) habit_.reset();
+    return next;
   }
 
   Request finish_acquire(Request request) {
@@ -270,12 +282,18 @@ class Comparison {
 
   bool same_holders(std::vector<HolderInfo> expected, std::vector<HolderInfo> actual) {
     if (expected.size() != actual.size()) return false;
-    // One grant may stand here once for each name of a set, so the token orders it.
-    const auto by_grant = [](const HolderInfo& a, const HolderInfo& b) {
-      return std::tie(a.grant, a.token) < std::tie(b.grant, b.token);
+    // One grant may stand here once for each of several names, so its tokens order it: those of
+    // the store, for two names that a batch takes may get theirs in any order.
+    const auto token_here = [&](Token core) {
+      const auto it = tokens_.find(core);
+      return it == tokens_.end() ? core : it->second;
     };
-    std::sort(expected.begin(), expected.end(), by_grant);
-    std::sort(actual.begin(), actual.end(), by_grant);
+    std::sort(expected.begin(), expected.end(), [&](const HolderInfo& a, const HolderInfo& b) {
+      return std::pair(a.grant, token_here(a.token)) < std::pair(b.grant, token_here(b.token));
+    });
+    std::sort(actual.begin(), actual.end(), [](const HolderInfo& a, const HolderInfo& b) {
+      return std::tie(a.grant, a.token) < std::tie(b.grant, b.token);
+    });
     for (std::size_t i = 0; i < expected.size(); ++i) {
       const HolderInfo& a = expected[i];
       const HolderInfo& b = actual[i];

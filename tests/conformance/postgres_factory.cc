@@ -15,8 +15,11 @@ class PostgresFactory final : public StoreFactory {
         .sql(
             "DELETE FROM baton.lock; DELETE FROM baton.holder; DELETE FROM baton.waiter;"
             "SELECT setval('baton.schema_version', 0)");
-    return store::open_postgres_store(
-               {.url = database_.url(), .now = [time] { return time->now(); }}, soon())
+    // Names are busy all the time here, and the short ways are to be walked all the same.
+    return store::open_postgres_store({.url = database_.url(),
+                                       .now = [time] { return time->now(); },
+                                       .contended_for = Millis{0}},
+                                      soon())
         .value();
   }
   [[nodiscard]] int model_sequences() const override { return 1'000; }

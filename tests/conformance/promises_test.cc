@@ -7,56 +7,10 @@
 
 #include "baton/name.h"
 #include "core/apply.h"
-#include "harness.h"
+#include "promise.h"
 
 namespace baton::test {
 namespace {
-
-class Promise : public ::testing::Test {
- protected:
-  std::shared_ptr<ManualTime> time = std::make_shared<ManualTime>();
-  std::unique_ptr<LockStore> store = factory().fresh(time);
-
-  Reply ask(const Request& request) {
-    auto replies = store->apply({&request, 1}, soon());
-    EXPECT_TRUE(replies) << replies.error().message;
-    return replies ? replies->at(0) : Reply{};
-  }
-  Outcome outcome(const Request& request) { return ask(request).outcome; }
-  LockInfo look(const std::string& key) {
-    Request request;
-    request.verb = Verb::get;
-    request.asks = {{key, Mode::X}};
-    return ask(request).info.value_or(LockInfo{});
-  }
-  // False if the store says that it cannot do this; then it must not do it half, but say so.
-  bool can(const Request& request) {
-    if (!core::beyond(store->capabilities(), request)) return true;
-    const Reply reply = ask(request);
-    EXPECT_EQ(reply.outcome, Outcome::unsupported);
-    EXPECT_FALSE(reply.message.empty());
-    return false;
-  }
-  bool can_take_sets() {
-    return can(acquire(99, {{"DEFAULT:a", Mode::X}, {"DEFAULT:b", Mode::X}}));
-  }
-  bool can_convert(Mode from, Mode to) {
-    return can(acquire(98, "DEFAULT:a", from)) &&
-           can(same_asks(Verb::convert, acquire(99, "DEFAULT:a", to)));
-  }
-  Reply end(const Request& request) { return ask(same_asks(Verb::release, request)); }
-  Reply claim(const Request& request) { return ask(same_asks(Verb::claim, request)); }
-  Reply renew(const Request& request) { return ask(same_asks(Verb::renew, request)); }
-  Reply convert(const Request& request, Mode mode, Millis ticket = Millis{0}) {
-    Request asked = same_asks(Verb::convert, request);
-    for (Ask& ask : asked.asks) ask.mode = mode;
-    asked.ticket = ticket;
-    return ask(asked);
-  }
-};
-
-const std::string kName = "DEFAULT:job:1";
-const std::string kOther = "DEFAULT:job:2";
 
 TEST_F(Promise, only_one_holds_an_exclusive_lock) {
   EXPECT_EQ(outcome(acquire(1, kName)), Outcome::granted);

@@ -10,13 +10,17 @@
 
 namespace baton::store {
 
+inline constexpr Millis kContendedFor{1000};
+
 // Which names were not free lately: for those the shortest way is a detour. A guess by hash that
-// forgets after a second. Thread-safe.
+// is soon forgotten. Thread-safe.
 class Contended {
  public:
+  explicit Contended(Millis memory) : memory_(memory) {}
+
   void add(std::string_view key) { seen_[slot(key)].store(now(), std::memory_order_relaxed); }
   [[nodiscard]] bool has(std::string_view key) const {
-    return now() - seen_[slot(key)].load(std::memory_order_relaxed) < 1000;
+    return now() - seen_[slot(key)].load(std::memory_order_relaxed) < memory_.count();
   }
 
  private:
@@ -29,6 +33,7 @@ class Contended {
     return std::hash<std::string_view>()(key) % kSlots;
   }
 
+  const Millis memory_;
   std::array<std::atomic<std::int64_t>, kSlots> seen_{};
 };
 

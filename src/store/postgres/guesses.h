@@ -15,6 +15,8 @@ namespace baton::store::postgres {
 // round trip and nothing else. Thread-safe.
 class Guesses {
  public:
+  explicit Guesses(Millis contended_for = kContendedFor) : contended_(contended_for) {}
+
   void contended(std::string_view key) { contended_.add(key); }
   [[nodiscard]] bool is_contended(std::string_view key) const { return contended_.has(key); }
 

@@ -18,6 +18,7 @@ class PostgresStore final : public LockStore {
   PostgresStore(Settings settings, PostgresOptions options)
       : settings_(std::move(settings)),
         options_(std::move(options)),
+        guesses_(options_.contended_for),
         pool_(settings_),
         listener_(settings_,
                   {.at = [this] { return at(); }, .drop_wakeups = options_.drop_wakeups}) {}

@@ -6,6 +6,7 @@
 
 #include "baton/postgres_store.h"
 #include "core/lock_table.h"
+#include "store/common/contended.h"
 
 namespace baton::store {
 
@@ -13,6 +14,7 @@ struct PostgresOptions {
   std::string url;
   std::function<core::StoreTime()> now;  // for tests: instead of the server's clock
   bool drop_wakeups = false;             // for tests: hear no notification
+  Millis contended_for = kContendedFor;  // a name that was busy takes no short way for so long
 };
 
 Result<std::unique_ptr<LockStore>> open_postgres_store(PostgresOptions options, Deadline deadline);

@@ -19,7 +19,8 @@ namespace baton::store::redis {
 // What all batches of a store share. Thread-safe.
 class Service {
  public:
-  explicit Service(const Settings& given) : settings(given), layout(given.prefix) {}
+  explicit Service(const Settings& given, Millis contended_for = kContendedFor)
+      : settings(given), layout(given.prefix), contended(contended_for) {}
 
   const Settings& settings;
   const Layout layout;

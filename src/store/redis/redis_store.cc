@@ -16,7 +16,7 @@ class RedisStore final : public LockStore {
   RedisStore(Settings settings, RedisOptions options)
       : settings_(std::move(settings)),
         options_(std::move(options)),
-        service_(settings_),
+        service_(settings_, options_.contended_for),
         pool_(settings_),
         listener_(settings_, service_.layout) {}
 

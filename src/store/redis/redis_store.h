@@ -8,12 +8,14 @@
 
 #include "baton/redis_store.h"
 #include "core/lock_table.h"
+#include "store/common/contended.h"
 
 namespace baton::store {
 
 struct RedisOptions {
   std::string url;
   std::function<core::StoreTime()> now;  // for tests: instead of the server's clock
+  Millis contended_for = kContendedFor;  // a name that was busy takes no short way for so long
 };
 
 Result<std::unique_ptr<LockStore>> open_redis_store(RedisOptions options, Deadline deadline);
