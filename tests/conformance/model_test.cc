@@ -280,32 +280,35 @@ class Comparison {
     return it->second == actual && (!is_new || seen_.insert(actual).second);
   }
 
+  static bool alike(const HolderInfo& a, const HolderInfo& b) {
+    return a.grant == b.grant && a.mode == b.mode && a.predicate == b.predicate &&
+           a.owner == b.owner && a.metadata == b.metadata && a.ttl == b.ttl &&
+           a.held_for == b.held_for && a.expires_in == b.expires_in && a.claimed == b.claimed &&
+           a.released == b.released && a.revoked == b.revoked && a.reason == b.reason;
+  }
+
+  // In any order. One grant may stand here once for each of several names, whose tokens need not be
+  // in the same order in both: so those that are known find theirs first.
   bool same_holders(std::vector<HolderInfo> expected, std::vector<HolderInfo> actual) {
     if (expected.size() != actual.size()) return false;
-    // One grant may stand here once for each of several names, so its tokens order it: those of
-    // the store, for two names that a batch takes may get theirs in any order.
-    const auto token_here = [&](Token core) {
-      const auto it = tokens_.find(core);
-      return it == tokens_.end() ? core : it->second;
+    const auto by_token = [](const HolderInfo& a, const HolderInfo& b) {
+      return a.token < b.token;
     };
-    std::sort(expected.begin(), expected.end(), [&](const HolderInfo& a, const HolderInfo& b) {
-      return std::pair(a.grant, token_here(a.token)) < std::pair(b.grant, token_here(b.token));
+    std::sort(expected.begin(), expected.end(), by_token);
+    std::sort(actual.begin(), actual.end(), by_token);
+    std::stable_partition(expected.begin(), expected.end(),
+                          [&](const HolderInfo& holder) { return tokens_.contains(holder.token); });
+    return std::ranges::all_of(expected, [&](const HolderInfo& holder) {
+      const auto known = tokens_.find(holder.token);
+      const auto it = std::ranges::find_if(actual, [&](const HolderInfo& other) {
+        const bool fits =
+            known == tokens_.end() ? !seen_.contains(other.token) : known->second == other.token;
+        return fits && alike(holder, other);
+      });
+      if (it == actual.end() || !in_step(holder.token, it->token)) return false;
+      actual.erase(it);
+      return true;
     });
-    std::sort(actual.begin(), actual.end(), [](const HolderInfo& a, const HolderInfo& b) {
-      return std::tie(a.grant, a.token) < std::tie(b.grant, b.token);
-    });
-    for (std::size_t i = 0; i < expected.size(); ++i) {
-      const HolderInfo& a = expected[i];
-      const HolderInfo& b = actual[i];
-      if (a.grant != b.grant || a.mode != b.mode || a.predicate != b.predicate ||
-          a.owner != b.owner || a.metadata != b.metadata || a.ttl != b.ttl ||
-          a.held_for != b.held_for || a.expires_in != b.expires_in || a.claimed != b.claimed ||
-          a.released != b.released || a.revoked != b.revoked || a.reason != b.reason ||
-          !in_step(a.token, b.token)) {
-        return false;
-      }
-    }
-    return true;
   }
 
   std::map<Token, Token> tokens_;
