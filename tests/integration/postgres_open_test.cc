@@ -8,6 +8,7 @@
 
 #include "postgres_around.h"
 #include "postgres_database.h"
+#include "store/postgres/settings.h"
 #include "support/postgres_server.h"
 
 namespace baton::test {
@@ -149,6 +150,21 @@ TEST(PostgresOpen, a_url_that_cannot_be_read_is_refused_without_showing_its_pass
     EXPECT_EQ(error.code, Code::bad_url) << url;
     EXPECT_FALSE(mentions(error, "hush-hush")) << error.message;
   }
+}
+
+// What an error says to run has to work as it stands there.
+TEST(PostgresOpen, the_place_that_messages_name_can_be_given_to_a_command) {
+  for (const std::string place :
+       {"postgres://app@db.example:5433/shop", "postgres://%2Frun%2Fpostgres:5433/shop",
+        "postgres://app%40shop@one:5432,two:5433/a%20b", "postgres://[2001:db8::1]:5432/shop"}) {
+    const auto settings = store::postgres::parse_settings(place);
+    ASSERT_TRUE(settings) << settings.error().message;
+    EXPECT_EQ(settings->location, place);
+  }
+  EXPECT_EQ(store::postgres::parse_settings("postgres://app:s%2Fecret@db/shop?sslmode=require")
+                .value()
+                .location,
+            "postgres://app@db/shop");
 }
 
 TEST(PostgresOpen, the_apply_limit_comes_from_the_url) {

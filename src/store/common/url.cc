@@ -13,6 +13,12 @@ int hex_digit(char c) {
   return -1;
 }
 
+// Has no meaning of its own in a URL.
+bool stands_for_itself(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
+         c == '.' || c == '_' || c == '~';
+}
+
 }  // namespace
 
 Error bad_url(std::string message) {
@@ -32,6 +38,20 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     if (high < 0 || low < 0) return std::nullopt;
     out += static_cast<char>(high * 16 + low);
     i += 2;
+  }
+  return out;
+}
+
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (stands_for_itself(c)) {
+      out += c;
+    } else {
+      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
   }
   return out;
 }

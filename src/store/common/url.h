@@ -17,6 +17,9 @@ namespace baton::store {
 // Text with %41 for A; nothing if a % is not followed by two hexadecimal digits.
 [[nodiscard]] BATON_EXPORT std::optional<std::string> percent_decoded(std::string_view text);
 
+// The other way: only letters, digits and -._~ stand for themselves.
+[[nodiscard]] BATON_EXPORT std::string percent_encoded(std::string_view text);
+
 // 500ms, 5s, 1m. Nothing unless it is more than nothing.
 [[nodiscard]] BATON_EXPORT std::optional<Millis> parse_span(std::string_view text);
 

@@ -191,6 +191,7 @@ Result<void> BatchRun::send_free(std::size_t index) {
     if (let_go->affected() == 0) return {};
     replies_[index].outcome = Outcome::done;
     settled_[index] = answered_ = true;
+    guesses_.has_row(key);
     return {};
   }
   if (auto sent = send_again(index); !sent || settled_[index]) return sent;

@@ -1,6 +1,9 @@
 #include "store/postgres/settings.h"
 
+#include <algorithm>
 #include <memory>
+#include <sstream>
+#include <vector>
 
 #include <libpq-fe.h>
 
@@ -24,6 +27,29 @@ Result<bool> take_own_option(std::string_view name, std::string_view value, Sett
   return true;
 }
 
+std::vector<std::string> listed(const std::string& list) {
+  std::vector<std::string> parts;
+  std::istringstream stream(list);
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+// As a URL says it: libpq gives all hosts, and then all ports.
+std::string place_of(const std::string& hosts, const std::string& ports) {
+  const auto all_ports = listed(ports);
+  const auto all_hosts = hosts.empty() ? std::vector<std::string>(1) : listed(hosts);
+  std::string text;
+  for (std::size_t i = 0; i < all_hosts.size(); ++i) {
+    const std::string& host = all_hosts[i];
+    const bool is_address = host.find(':') != std::string::npos && !host.starts_with('/');
+    if (i > 0) text += ',';
+    text += is_address ? '[' + host + ']' : percent_encoded(host);
+    if (!all_ports.empty()) text += ':' + all_ports[std::min(i, all_ports.size() - 1)];
+  }
+  return text;
+}
+
+// Without what is secret, but such that it can be given to a command.
 std::string location_of(const Settings& settings) {
   const auto get = [&](std::string_view keyword) {
     for (const auto& [name, value] : settings.libpq) {
@@ -32,10 +58,11 @@ std::string location_of(const Settings& settings) {
     return std::string();
   };
   std::string text = "postgres://";
-  if (const auto user = get("user"); !user.empty()) text += user + "@";
-  text += get("host");
-  if (const auto port = get("port"); !port.empty()) text += ":" + port;
-  if (const auto database = get("dbname"); !database.empty()) text += "/" + database;
+  if (const auto user = get("user"); !user.empty()) text += percent_encoded(user) + "@";
+  text += place_of(get("host"), get("port"));
+  if (const auto database = get("dbname"); !database.empty()) {
+    text += "/" + percent_encoded(database);
+  }
   return text;
 }
 
