@@ -51,8 +51,13 @@ TEST_F(Again, somebody_else_who_held_it_in_between_leaves_nothing_of_its_terms) 
     Request other = acquire(10 * i + 1, kName);
     other.ttl = Millis(60'000);
     other.predicate = "writing";
-    ASSERT_EQ(outcome(other), Outcome::granted);
+    // In company, for what a lone caller was granted last may be all that a store remembers.
+    const Request batch[] = {other, acquire(10 * i + 2, kOther)};
+    const auto replies = store->apply(batch, soon());
+    ASSERT_TRUE(replies);
+    ASSERT_EQ(replies->at(0).outcome, Outcome::granted);
     EXPECT_EQ(end(other).outcome, Outcome::done);
+    EXPECT_EQ(end(batch[1]).outcome, Outcome::done);
   }
 }
 
@@ -94,7 +99,8 @@ TEST_F(Again, what_stayed_taken_after_its_release_does_not_make_the_next_one_rel
     return request;
   };
   const Request other = acquire(2, kName, Mode::S);
-  if (!can(long_one(9)) || outcome(long_one(1)) != Outcome::granted) return;
+  if (!can(long_one(1))) return;
+  ASSERT_EQ(outcome(long_one(1)), Outcome::granted);
   ASSERT_EQ(outcome(other), Outcome::granted);
   EXPECT_EQ(end(long_one(1)).outcome, Outcome::done);
   time->advance(kTtl / 2);

@@ -156,7 +156,8 @@ TEST(PostgresOpen, a_url_that_cannot_be_read_is_refused_without_showing_its_pass
 TEST(PostgresOpen, the_place_that_messages_name_can_be_given_to_a_command) {
   for (const std::string place :
        {"postgres://app@db.example:5433/shop", "postgres://%2Frun%2Fpostgres:5433/shop",
-        "postgres://app%40shop@one:5432,two:5433/a%20b", "postgres://[2001:db8::1]:5432/shop"}) {
+        "postgres://app%40shop@one:5432,two:5433/a%20b", "postgres://[2001:db8::1]:5432/shop",
+        "postgres://[fe80::1%25eth0]:5432/shop", "postgres:///shop"}) {
     const auto settings = store::postgres::parse_settings(place);
     ASSERT_TRUE(settings) << settings.error().message;
     EXPECT_EQ(settings->location, place);

@@ -130,6 +130,30 @@ TEST_F(PostgresRace, a_renewal_with_a_note_that_is_stuck_holds_no_other_renewal_
   EXPECT_EQ(stuck.get().outcome, Outcome::granted);
 }
 
+// It knew the row, but somebody else was quicker: the row that it waited for is judged as it is
+// then.
+TEST_F(PostgresRace, a_name_taken_again_is_busy_if_another_took_it_while_its_row_was_waited_for) {
+  const auto store = store_at(kStart);
+  Request again = acquire(1, kKey);
+  ASSERT_EQ(ask(*store, again).outcome, Outcome::granted);
+  ASSERT_EQ(ask(*store, request(Verb::release, 1, kKey)).outcome, Outcome::done);
+
+  Session quicker(database.url());
+  quicker.sql("BEGIN");
+  quicker.sql("UPDATE baton.lock SET grant_id = '" + to_string(grant(7)) +
+              "', token = nextval('baton.counter'), since = " + std::to_string(kStart.count()) +
+              ", expires = " + std::to_string((kStart + Millis(9'000)).count()) + " WHERE key = '" +
+              kKey + "'");
+  again.grant = grant(2);
+  auto asked = ask_aside(*store, again);
+  ASSERT_TRUE(are_held_up(1));
+  quicker.sql("COMMIT");
+  const Reply reply = asked.get();
+  EXPECT_EQ(reply.outcome, Outcome::busy);
+  ASSERT_EQ(reply.holders.size(), 1U);
+  EXPECT_EQ(reply.holders[0].grant, grant(7));
+}
+
 // Whoever takes the short way locks its rows in the order of the keys too: while it waits for one,
 // it has none behind it, for which somebody who goes the long way would wait in turn.
 TEST_F(PostgresRace, an_acquire_of_many_names_that_waits_for_one_has_no_later_one) {

@@ -205,11 +205,13 @@ std::optional<WatchEvent> watch_event(std::string_view line) {
 }
 
 // A line each, for it is scanned several times on its way through etcd's gateway: "g GRANT", and
-// "d KEY" with the document on the next one. Neither a key nor a document has a line break in it.
+// "d KEY" with the document on the next one. A document has no line break in it, and a key that had
+// one would be of no name.
 std::string message(const Message& message) {
   std::string text;
   for (const GrantId grant : message.grants) text += "g " + to_string(grant) + "\n";
   for (const auto& [key, document] : message.documents) {
+    if (key.find('\n') != std::string::npos) continue;
     text += "d " + key + "\n" + document + "\n";
   }
   return text;

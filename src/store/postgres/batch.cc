@@ -165,7 +165,7 @@ Result<void> BatchRun::send_one(std::size_t index) {
   return {};
 }
 
-// A name that this session held last, as it was left.
+// A name whose row this session was the last to have, as it was left.
 Result<void> BatchRun::send_again(std::size_t index) {
   const Request& request = batch_[index];
   const auto token = former_->guess(request);

@@ -1,6 +1,5 @@
 #include "store/postgres/codec.h"
 
-#include <algorithm>
 #include <array>
 
 #include "core/apply.h"
@@ -18,7 +17,7 @@ namespace baton::store::postgres {
 const Statement kAcquireAgain{16,
                               "baton_acquire_again",
                               embedded::store_postgres::acquire_again_sql,
-                              {25, 2950, 20, 20, 21, 20, 20}};
+                              {25, 2950, 20, 21, 20, 20, 25, 20, 20}};
 const Statement kAcquireFree{8,
                              "baton_acquire_free",
                              embedded::store_postgres::acquire_free_sql,
@@ -222,8 +221,10 @@ Params acquire_again_params(const Request& request, Token former, At at) {
   params.add(std::string_view(request.asks[0].key));
   params.add(request.grant);
   params.add(static_cast<std::int64_t>(former));
-  params.add(1000 * span(std::max(request.ttl, request.at_least_for)));
   params.add(mode_number(request.asks[0].mode));
+  params.add(span(request.ttl));
+  params.add(span(request.at_least_for));
+  params.add(std::string_view(channel_of(request)));
   params.add(version_of(request));
   params.add(micros(at));
   return params;

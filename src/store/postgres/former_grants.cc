@@ -65,8 +65,8 @@ void FormerGrants::was_wrong(const Request& acquire) {
   place->pause = static_cast<std::uint8_t>((1U << place->mistakes) - 1);
 }
 
-std::uint32_t FormerGrants::number_of(const Request& acquire) {
-  for (std::uint32_t number = newest_; newest_ - number < terms_.size(); --number) {
+std::uint64_t FormerGrants::number_of(const Request& acquire) {
+  for (std::uint64_t number = newest_; newest_ - number < terms_.size(); --number) {
     if (terms_[number % terms_.size()].are_of(acquire)) return number;
   }
   ++newest_;

@@ -10,8 +10,8 @@
 
 namespace baton::store::postgres {
 
-// The last plain grants that were given over one session: the token of each, and on which terms. A
-// name whose token is still that one has been nobody else's since, and its row says those terms.
+// The last plain grants that were given over one session: the token of each, and on which terms. In
+// a row whose token is still that one nobody else has been since, and it says those terms.
 // A wrong guess costs a round trip, so that the more often it was wrong for a name the longer it is
 // not tried. Not thread-safe.
 class FormerGrants {
@@ -43,19 +43,19 @@ class FormerGrants {
   };
   struct Place {
     Token token = 0;
+    std::uint64_t terms = 0;    // their number
     std::uint32_t mark = 0;     // of the name; 0 is an empty place
-    std::uint32_t terms = 0;    // their number
     std::uint8_t mistakes = 0;  // of late
     std::uint8_t pause = 0;     // so many acquires are not guessed
   };
   using Shelf = std::array<Place, kPlaces>;
 
   [[nodiscard]] Place* find(const std::string& key);
-  [[nodiscard]] std::uint32_t number_of(const Request& acquire);
+  [[nodiscard]] std::uint64_t number_of(const Request& acquire);
 
   std::vector<Shelf> shelves_;    // none before the first grant
   std::array<Terms, 4> terms_{};  // by the end of their number; most processes have one
-  std::uint32_t newest_ = 0;
+  std::uint64_t newest_ = 0;
 };
 
 }  // namespace baton::store::postgres

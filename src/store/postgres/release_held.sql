@@ -1,5 +1,5 @@
 -- One release that lets nobody in, without a function around it. It need not wait for the disk.
--- Gives no row, which would cost as much as all the rest, but the number of those it let go.
+-- Gives no row, which would cost a tenth of it, but only the number of those that it let go.
 UPDATE baton.lock l
 SET grant_id = NULL, expires = 0
 WHERE l.key = $1 AND l.grant_id = $2 AND l.state = 0 AND l.at_least_for = 0 AND NOT l.waiting

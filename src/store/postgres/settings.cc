@@ -29,22 +29,30 @@ Result<bool> take_own_option(std::string_view name, std::string_view value, Sett
 
 std::vector<std::string> listed(const std::string& list) {
   std::vector<std::string> parts;
-  std::istringstream stream(list);
+  std::istringstream stream(list + ',');  // so that an empty one at the end counts
   for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
   return parts;
+}
+
+// An address may name its network interface: fe80::1%eth0.
+std::string bracketed(const std::string& address) {
+  const auto percent = address.find('%');
+  if (percent == std::string::npos) return '[' + address + ']';
+  return '[' + address.substr(0, percent) + "%25" + address.substr(percent + 1) + ']';
 }
 
 // As a URL says it: libpq gives all hosts, and then all ports.
 std::string place_of(const std::string& hosts, const std::string& ports) {
   const auto all_ports = listed(ports);
-  const auto all_hosts = hosts.empty() ? std::vector<std::string>(1) : listed(hosts);
+  const auto all_hosts = listed(hosts);
   std::string text;
   for (std::size_t i = 0; i < all_hosts.size(); ++i) {
     const std::string& host = all_hosts[i];
     const bool is_address = host.find(':') != std::string::npos && !host.starts_with('/');
     if (i > 0) text += ',';
-    text += is_address ? '[' + host + ']' : percent_encoded(host);
-    if (!all_ports.empty()) text += ':' + all_ports[std::min(i, all_ports.size() - 1)];
+    text += is_address ? bracketed(host) : percent_encoded(host);
+    const std::string& port = all_ports[std::min(i, all_ports.size() - 1)];
+    if (!port.empty()) text += ':' + port;
   }
   return text;
 }
