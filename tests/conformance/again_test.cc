@@ -21,7 +21,9 @@ class Again : public Promise {
     const HolderInfo& holder = info.holders[0];
     EXPECT_EQ(holder.grant, grant(number));
     EXPECT_EQ(holder.mode, mode);
+    EXPECT_EQ(holder.predicate, "holding");
     EXPECT_EQ(holder.owner, "node-1");
+    EXPECT_EQ(holder.metadata, Metadata{});
     EXPECT_EQ(holder.ttl, kTtl);
     EXPECT_EQ(holder.expires_in, kTtl);
     EXPECT_FALSE(holder.revoked);
@@ -43,14 +45,14 @@ TEST_F(Again, every_grant_has_a_higher_token) {
   }
 }
 
-TEST_F(Again, somebody_else_who_held_it_in_between_leaves_nothing_of_its_terms) {
+TEST_F(Again, another_caller_who_held_it_in_between_leaves_nothing_of_its_terms) {
   for (std::uint64_t i = 1; i <= 5; ++i) {
     ASSERT_EQ(outcome(take(10 * i)), Outcome::granted);
     expect_held(10 * i);
     EXPECT_EQ(end(take(10 * i)).outcome, Outcome::done);
-    Request other = acquire(10 * i + 1, kName);
-    other.ttl = Millis(60'000);
+    Request other = take(10 * i + 1);
     other.predicate = "writing";
+    other.metadata = {{"purpose", "another"}};
     // In company, for what a lone caller was granted last may be all that a store remembers.
     const Request batch[] = {other, acquire(10 * i + 2, kOther)};
     const auto replies = store->apply(batch, soon());
