@@ -239,15 +239,12 @@ Result<Commands> BatchRun::commands_for(Connection& connection,
                                         const std::vector<std::size_t>& bills) {
   const auto limit = connection.server_time_at(last_effect(), deadline_);
   if (!limit) return limit.error();
-  const std::string not_after = std::to_string(*limit);
-  const std::string now = at_ ? std::to_string(at_->count()) : std::string();
   Commands commands;
   for (const std::size_t index : bills) {
     Waybill& bill = bills_[index];
     bill.sent = true;
     if (bill.there) commands.add({"ASKING"});
-    bill.parcel.write(commands,
-                      {service_.scripts.name(bill.parcel.route().script), not_after, now});
+    bill.parcel.write(commands, {service_.scripts.name(bill.parcel.route().script), *limit, at_});
   }
   if (must_be_replicated()) {
     commands.add({"WAIT", std::to_string(service_.settings.wait_replicas),

@@ -113,30 +113,49 @@ void tune(int socket, const Node& node, Millis patience) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(patience.count()));
 }
 
+// What stands before a command and before each of its words: how much is to come.
+class Header {
+ public:
+  Header(char kind, std::size_t number) {
+    bytes_[0] = kind;
+    end_ = std::to_chars(bytes_.data() + 1, bytes_.data() + bytes_.size() - 2, number).ptr;
+    *end_++ = '\r';
+    *end_++ = '\n';
+  }
+  [[nodiscard]] std::string_view text() const { return {bytes_.data(), end_}; }
+
+ private:
+  std::array<char, 24> bytes_;
+  char* end_;
+};
+
 }  // namespace
 
-void Commands::header(char kind, std::size_t number) {
-  std::array<char, 24> bytes;
-  bytes[0] = kind;
-  char* end = std::to_chars(bytes.data() + 1, bytes.data() + bytes.size() - 2, number).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  bytes_.append(bytes.data(), end);
+void Commands::begin() {
+  constexpr std::size_t kUsualCommand = 512;
+  if (count_ == 0) bytes_.reserve(kUsualCommand);
+  begun_at_ = bytes_.size();
+  words_ = 0;
 }
 
-void Commands::begin(std::size_t words) {
-  constexpr std::size_t kUsualWord = 64;  // and what stands around it
-  bytes_.reserve(bytes_.size() + words * kUsualWord);
-  header('*', words);
+void Commands::end() {
+  bytes_.insert(begun_at_, Header('*', words_).text());
   ++count_;
 }
 
 void Commands::word(std::initializer_list<std::string_view> pieces) {
   std::size_t size = 0;
   for (const std::string_view piece : pieces) size += piece.size();
-  header('$', size);
-  for (const std::string_view piece : pieces) bytes_.append(piece);
-  bytes_.append("\r\n", 2);
+  bytes_ += Header('$', size).text();
+  for (const std::string_view piece : pieces) bytes_ += piece;
+  bytes_ += "\r\n";
+  ++words_;
+}
+
+void Commands::number(std::int64_t value) {
+  std::array<char, 24> digits;
+  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  word(std::string_view(digits.data(), end));
 }
 
 Connection::Connection(const Settings& settings, Node node)

@@ -33,23 +33,27 @@ struct Value {
 class Commands {
  public:
   Commands& add(std::initializer_list<std::string_view> words) {
-    begin(words.size());
-    for (const std::string_view word : words) this->word({word});
+    begin();
+    for (const std::string_view each : words) word(each);
+    end();
     return *this;
   }
 
-  // A command of so many words, which follow; each may be in pieces.
-  void begin(std::size_t words);
+  // One command: its words come between these two.
+  void begin();
+  void end();
+  void word(std::string_view text) { word({text}); }
   void word(std::initializer_list<std::string_view> pieces);
+  void number(std::int64_t value);
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   [[nodiscard]] std::size_t count() const { return count_; }
 
  private:
-  void header(char kind, std::size_t number);
-
   std::string bytes_;
   std::size_t count_ = 0;
+  std::size_t begun_at_ = 0;
+  std::size_t words_ = 0;
 };
 
 // One connection to one server. Every wait ends at its deadline. Not thread-safe.

@@ -115,17 +115,17 @@ std::size_t Parcel::key_count() const {
 
 void Parcel::write(Commands& commands, const Call& call) const {
   const std::size_t keys = key_count();
-  std::size_t arguments = 3;
-  if (route_.script == Script::acquire_free) arguments = 5 + requests_.size();
-  if (route_.script == Script::release_held) arguments = requests_.size() - 1;
-  commands.begin(3 + keys + 2 + arguments);
-  commands.word({"EVALSHA"});
-  commands.word({call.sha});
-  commands.word({std::to_string(keys)});
+  commands.begin();
+  commands.word("EVALSHA");
+  commands.word(call.sha);
+  commands.number(static_cast<std::int64_t>(keys));
   write_keys(commands);
-  if (route_.script != Script::release_held) commands.word({call.not_after});
-  commands.word({call.now});
-  write_arguments(commands, call);
+  switch (route_.script) {
+    case Script::apply: write_order(commands, call); break;
+    case Script::acquire_free: write_holders(commands, call); break;
+    case Script::release_held: write_ends(commands, call); break;
+  }
+  commands.end();
 }
 
 void Parcel::write_key(Commands& commands, std::string_view key) const {
@@ -138,7 +138,7 @@ void Parcel::write_keys(Commands& commands) const {
     commands.word({layout_.start(), region, "}#last"});
   };
   if (route_.script == Script::apply) {
-    if (!clustered_) commands.word({layout_.version()});
+    if (!clustered_) commands.word(layout_.version());
     for (const auto region : regions_) counter(region);
     for (const auto& name : names_) write_key(commands, name.key);
     return;
@@ -146,58 +146,59 @@ void Parcel::write_keys(Commands& commands) const {
   for (const Request* request : requests_) write_key(commands, request->asks[0].key);
   if (route_.script == Script::release_held) return;
   counter(route_.region);
-  if (!clustered_) commands.word({layout_.version()});
+  if (!clustered_) commands.word(layout_.version());
 }
 
-void Parcel::write_arguments(Commands& commands, const Call& call) const {
-  switch (route_.script) {
-    case Script::apply:
-      commands.word({order()});
-      commands.word({layout_.channels()});
-      commands.word({clustered_ ? std::string_view() : layout_.floor()});
-      break;
-    case Script::acquire_free: {
-      const Millis kept = call.now.empty() ? kKeptOn : kKeptInTests;
-      commands.word({std::to_string(route_.version)});
-      commands.word({std::to_string(core::StoreTime(route_.hold).count())});
-      commands.word({std::to_string((route_.hold + kept).count())});
-      write_holders(commands);
-      break;
-    }
-    case Script::release_held: {
-      constexpr std::string_view kNoAtLeast("\0\0\0\0\0\0\0\0", 8);
-      Packer grant;
-      for (const Request* request : requests_) {
-        grant.clear();
-        pack_grant(grant, *request);
-        commands.word({kNoAtLeast, grant.bytes()});
-      }
-      break;
-    }
+void Parcel::write_order(Commands& commands, const Call& call) const {
+  commands.number(call.not_after);
+  if (call.now) {
+    commands.number(call.now->count());
+  } else {
+    commands.word("");
   }
+  commands.word(order());
+  commands.word(layout_.channels());
+  commands.word(clustered_ ? std::string_view() : layout_.floor());
 }
 
-// What all have in common is said once.
-void Parcel::write_holders(Commands& commands) const {
+// What many have in common is said once.
+void Parcel::write_holders(Commands& commands, const Call& call) const {
   const Request& first = *requests_[0];
-  const bool alike = std::all_of(requests_.begin(), requests_.end(),
+  const bool alike = requests_.size() > 1 &&
+                     std::all_of(requests_.begin(), requests_.end(),
                                  [&](const Request* one) { return are_alike(*one, first); });
-  Packer spans;
-  Packer terms;
-  if (alike) {
-    pack_spans(spans, first.ttl, first.at_least_for);
-    pack_terms(terms, first);
-  }
-  commands.word({spans.bytes()});
-  commands.word({terms.bytes()});
-  Packer own;
+  commands.number(route_.version);
+  commands.number((route_.hold + (call.now ? kKeptInTests : kKeptOn)).count());
+  Packer out;
+  out.real(call.not_after).real(call.now ? call.now->count() : -1);
+  out.real(core::StoreTime(route_.hold).count()).real(static_cast<std::int64_t>(requests_.size()));
+  const auto write = [&] {
+    commands.word(out.bytes());
+    out.clear();
+  };
+  write();
   for (const Request* request : requests_) {
-    own.clear();
-    if (!alike) pack_spans(own, request->ttl, request->at_least_for);
-    pack_grant(own, *request);
-    if (!alike) pack_terms(own, *request);
-    commands.word({own.bytes()});
+    if (!alike) pack_spans(out, request->ttl, request->at_least_for);
+    pack_grant(out, *request);
+    if (!alike) pack_terms(out, *request);
+    write();
   }
+  if (!alike) return;
+  pack_spans(out, first.ttl, first.at_least_for);
+  write();
+  pack_terms(out, first);
+  write();
+}
+
+void Parcel::write_ends(Commands& commands, const Call& call) const {
+  constexpr std::string_view kNoAtLeast("\0\0\0\0\0\0\0\0", 8);
+  Packer grant;
+  for (const Request* request : requests_) {
+    grant.clear();
+    pack_grant(grant, *request);
+    commands.word({kNoAtLeast, grant.bytes()});
+  }
+  if (call.now) commands.number(call.now->count());
 }
 
 // As verbs_more.lua reads it.

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "baton/store.h"
+#include "core/lock_table.h"
 #include "store/redis/layout.h"
 #include "store/redis/script.h"
 
@@ -28,8 +30,8 @@ struct Route {
 // What every call of a script says.
 struct Call {
   std::string_view sha;
-  std::string_view not_after;  // the server's time
-  std::string_view now;        // a test's clock, or nothing
+  std::int64_t not_after = 0;          // the server's time
+  std::optional<core::StoreTime> now;  // a test's clock
 };
 
 // Requests that go to a script together, and the keys that it may touch for them.
@@ -60,8 +62,9 @@ class Parcel {
   [[nodiscard]] std::size_t key_count() const;
   void write_key(Commands& commands, std::string_view key) const;
   void write_keys(Commands& commands) const;
-  void write_arguments(Commands& commands, const Call& call) const;
-  void write_holders(Commands& commands) const;
+  void write_order(Commands& commands, const Call& call) const;
+  void write_holders(Commands& commands, const Call& call) const;
+  void write_ends(Commands& commands, const Call& call) const;
   [[nodiscard]] std::string order() const;
   void pack(class Packer& out, const Request& request, const std::vector<std::size_t>& at) const;
 

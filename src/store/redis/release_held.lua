@@ -4,21 +4,28 @@
 -- for it is nobody else's.
 --
 -- KEYS  the names
--- ARGV  1 a test's clock, at which keys do not end, or nothing; then what a value says from its
---       at_least_for, which is nothing, to its grant
-local sub, byte, keys, own = string.sub, string.byte, KEYS, ARGV
-local found = redis.call('MGET', unpack(keys))
-local clock = tonumber(own[1])
+-- ARGV  what each value says from its at_least_for, which is nothing, to its grant; and a test's
+--       clock, at which keys do not end, if there is one
+local call, keys, own = redis.call, KEYS, ARGV
+local clock = own[#keys + 1]
+local function is_held(value, i)
+  return value and string.byte(value) == 49 and string.sub(value, 44, 68) == own[i] and
+         not (clock and struct.unpack('>d', value, 26) <= tonumber(clock))
+end
+if #keys == 1 then
+  if not is_held(call('GET', keys[1]), 1) then return {1} end
+  call('DEL', keys[1])
+  return 0
+end
+local found = call('MGET', unpack(keys))
 local over, left = keys, nil
 for i = 1, #keys do
-  local value = found[i]
-  if value and byte(value) == 49 and sub(value, 44, 68) == own[i + 1] and
-     not (clock and struct.unpack('>d', value, 26) <= clock) then
+  if is_held(found[i], i) then
     if left then over[#over + 1] = keys[i] end
   else
     if not left then over, left = {unpack(keys, 1, i - 1)}, {} end
     left[#left + 1] = i
   end
 end
-if over[1] then redis.call('DEL', unpack(over)) end
+if over[1] then call('DEL', unpack(over)) end
 return left or 0
