@@ -1,6 +1,7 @@
 #include "harness/rates.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "harness/machine.h"
 #include "harness/statistics.h"
@@ -9,10 +10,14 @@ namespace baton::bench {
 
 Figure compare_rates(const SliceOptions& options, std::string row, std::string what,
                      std::optional<double> target, const Load& ours, const Load& floor) {
-  const auto rate = [&](const Load& load) {
-    return [&] { return load(options.slice).per_second(); };
-  };
-  const Pairs pairs = take_turns(options.slices, rate(ours), rate(floor));
+  (void)interleave(options.slice, ours, floor);
+  Pairs pairs;
+  for (int i = 0; i < options.slices; ++i) {
+    const Interleaved both = interleave(options.slice, ours, floor);
+    pairs.ours.push_back(both.ours.per_second());
+    pairs.floor.push_back(both.floor.per_second());
+    std::fprintf(stderr, "  %.4g against %.4g\n", pairs.ours.back(), pairs.floor.back());
+  }
   const auto all = ratios(pairs.ours, pairs.floor);
   return {.row = std::move(row),
           .what = std::move(what),

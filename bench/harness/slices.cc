@@ -10,7 +10,22 @@
 
 namespace baton::bench {
 
+namespace {
+
+Slice run_here(const Step& step, std::chrono::milliseconds time) {
+  const double cpu = process_cpu_seconds();
+  const auto start = std::chrono::steady_clock::now();
+  std::uint64_t done = 0;
+  auto now = start;
+  for (; now - start < time; now = std::chrono::steady_clock::now(), ++done) step();
+  const std::chrono::duration<double> wall = now - start;
+  return {.steps = done, .wall = wall.count(), .cpu = process_cpu_seconds() - cpu};
+}
+
+}  // namespace
+
 Slice run_slice(const std::vector<Step>& steps, std::chrono::milliseconds time) {
+  if (steps.size() == 1) return run_here(steps[0], time);
   std::atomic<bool> over{false};
   std::atomic<std::uint64_t> done{0};
   std::mutex mutex;
@@ -42,6 +57,23 @@ Slice run_slice(const std::vector<Step>& steps, std::chrono::milliseconds time) 
 Load by_threads(std::vector<Step> steps) {
   return
       [steps = std::move(steps)](std::chrono::milliseconds time) { return run_slice(steps, time); };
+}
+
+Slice& Slice::operator+=(const Slice& other) {
+  steps += other.steps;
+  wall += other.wall;
+  cpu += other.cpu;
+  return *this;
+}
+
+Interleaved interleave(std::chrono::milliseconds slice, const Load& ours, const Load& floor) {
+  constexpr int kTurns = 10;
+  Interleaved both;
+  for (int i = 0; i < kTurns; ++i) {
+    both.ours += ours(slice / kTurns);
+    both.floor += floor(slice / kTurns);
+  }
+  return both;
 }
 
 Pairs take_turns(int slices, const std::function<double()>& ours,

@@ -22,12 +22,13 @@ struct Slice {
 
   [[nodiscard]] double per_second() const { return static_cast<double>(steps) / wall; }
   [[nodiscard]] double per_cpu_second() const { return static_cast<double>(steps) / cpu; }
+  Slice& operator+=(const Slice& other);
 };
 
 // Works for this long and tells what was done. Throws what its work throws.
 using Load = std::function<Slice(std::chrono::milliseconds)>;
 
-// Repeats every step on a thread of its own.
+// Repeats every step on a thread of its own, a lone one on this thread.
 [[nodiscard]] Slice run_slice(const std::vector<Step>& steps, std::chrono::milliseconds time);
 [[nodiscard]] Load by_threads(std::vector<Step> steps);
 
@@ -36,6 +37,16 @@ struct Pairs {
   std::vector<double> ours;
   std::vector<double> floor;
 };
+
+// A slice of each, in many short turns: a machine's speed changes within a second. A lone caller
+// and its floor share a thread: a new one is placed among the processors anew, and that decides
+// what a round trip takes.
+struct Interleaved {
+  Slice ours;
+  Slice floor;
+};
+[[nodiscard]] Interleaved interleave(std::chrono::milliseconds slice, const Load& ours,
+                                     const Load& floor);
 
 // One unmeasured turn each first: connections, caches, first plans. Tells every turn on standard
 // error.

@@ -46,7 +46,8 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(const T& value) : content_(std::in_place_index<0>, value) {}          // NOLINT
+  Result(T&& value) : content_(std::in_place_index<0>, std::move(value)) {}    // NOLINT
   Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   explicit operator bool() const { return content_.index() == 0; }

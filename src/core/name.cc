@@ -107,6 +107,22 @@ bool is_plain(std::string_view text) {
   return (odd & (kEach * 0x80)) == 0;
 }
 
+// Runs of what needs no escape, which mostly is all, at once.
+void add_escaped(std::string& out, std::string_view part) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::size_t from = 0;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(part[i]);
+    if (byte != ':' && byte != '%' && byte != '*' && byte >= 0x20 && byte != 0x7F) continue;
+    out += part.substr(from, i - from);
+    out += '%';
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+    from = i + 1;
+  }
+  out += part.substr(from);
+}
+
 bool is_control(std::uint32_t point) { return point < 0x20 || (point >= 0x7F && point <= 0x9F); }
 
 Result<void> check_part(std::string_view part, std::string_view what) {
@@ -132,19 +148,8 @@ bool is_valid_utf8_text(std::string_view text) {
 }
 
 std::string escape_part(std::string_view part) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
   std::string out;
-  out.reserve(part.size());
-  for (const char c : part) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == ':' || c == '%' || c == '*' || byte < 0x20 || byte == 0x7F) {
-      out += '%';
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    } else {
-      out += c;
-    }
-  }
+  add_escaped(out, part);
   return out;
 }
 
@@ -229,14 +234,21 @@ std::string print_path(const LockName& name) {
 }
 
 std::string key_of(const LockName& name, bool predicate_scoped) {
-  std::string key = escape_part(name.region);
+  std::size_t size = name.region.size() + 1 + name.subject.size();
+  for (const auto& resource : name.resources) size += 1 + resource.size();
+  std::string key;
+  key.reserve(size);  // if nothing is to escape
+  add_escaped(key, name.region);
   key += ':';
-  key += escape_part(name.subject);
+  add_escaped(key, name.subject);
   for (const auto& resource : name.resources) {
     key += ':';
-    key += escape_part(resource);
+    add_escaped(key, resource);
   }
-  if (predicate_scoped) key += "::" + escape_part(name.predicate);
+  if (predicate_scoped) {
+    key += "::";
+    add_escaped(key, name.predicate);
+  }
   return key;
 }
 

@@ -10,7 +10,7 @@
 --       then what stands in each holder's value after its times; and if they have in common what
 --       comes before and after each one's own, these two
 local call, keys, own, pack = redis.call, KEYS, ARGV, struct.pack
-local not_after, clock, hold, count = struct.unpack('>xdxdxdxd', own[3])
+local not_after, clock, hold, count = struct.unpack('>dddd', own[3])
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now > not_after then return end
@@ -25,8 +25,7 @@ local start, shape = '1\149\145\220\0\016', '>BdBdBd'
 if count == 1 then
   local value = start .. pack(shape, 203, first, 203, now, 203, now + hold) .. own[4]
   if not call('SET', keys[1], value, 'NX', 'PX', keep) then return {first, 1} end
-  -- SET would have to write out the whole number, which costs as much as the rest of it.
-  call('INCRBY', counter, first - last)
+  call('SET', counter, string.format('%d', first))  -- to write a number itself is dearer
   return first
 end
 local before, after = own[count + 4] or '', own[count + 5] or ''
@@ -49,5 +48,5 @@ else
     end
   end
 end
-if not left or #left <= count then call('INCRBY', counter, first + count - 1 - last) end
+if not left or #left <= count then call('SET', counter, string.format('%d', first + count - 1)) end
 return left or first

@@ -1,6 +1,7 @@
 #include "store/redis/batch.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <stdexcept>
 
@@ -133,11 +134,11 @@ void BatchRun::file(std::size_t place, const Route& route) {
     return bill.parcel.route() == route && !bill.sent;
   });
   if (last != bills_.rend() && last->parcel.has_room_for(batch_[place])) {
-    last->parcel.add(batch_[place], place);
+    last->parcel.add(place);
     return;
   }
-  bills_.push_back({.parcel = Parcel(service_.layout, service_.clustered, route)});
-  bills_.back().parcel.add(batch_[place], place);
+  bills_.push_back({.parcel = Parcel(batch_, route)});
+  bills_.back().parcel.add(place);
 }
 
 bool BatchRun::all_delivered() const {
@@ -207,7 +208,8 @@ Error BatchRun::judged(Error error) const {
 
 Result<void> BatchRun::round(Seat& seat) {
   if (bills_.size() == 1 && !bills_[0].there) {
-    return send_to(seat, service_.node_of(bills_[0].parcel.route().slot), {0});
+    static constexpr std::array<std::size_t, 1> kOnlyOne{0};
+    return send_to(seat, service_.node_of(bills_[0].parcel.route().slot), kOnlyOne);
   }
   std::map<Node, std::vector<std::size_t>> by_node;
   for (std::size_t i = 0; i < bills_.size(); ++i) {
@@ -235,31 +237,31 @@ Result<Connection*> BatchRun::ready(Seat& seat, const Node& node) {
   return connection;
 }
 
-Result<Commands> BatchRun::commands_for(Connection& connection,
-                                        const std::vector<std::size_t>& bills) {
+Result<const Commands*> BatchRun::commands_for(Connection& connection,
+                                               std::span<const std::size_t> bills) {
   const auto limit = connection.server_time_at(last_effect(), deadline_);
   if (!limit) return limit.error();
-  Commands commands;
+  Commands& commands = connection.fresh_commands();
   for (const std::size_t index : bills) {
     Waybill& bill = bills_[index];
     bill.sent = true;
     if (bill.there) commands.add({"ASKING"});
-    bill.parcel.write(commands, {service_.scripts.name(bill.parcel.route().script), *limit, at_});
+    bill.parcel.write(commands, service_.layout, service_.clustered,
+                      {service_.scripts.name(bill.parcel.route().script), *limit, at_});
   }
   if (must_be_replicated()) {
     commands.add({"WAIT", std::to_string(service_.settings.wait_replicas),
                   std::to_string(service_.settings.wait_timeout.count())});
   }
-  return commands;
+  return &commands;
 }
 
-Result<void> BatchRun::send_to(Seat& seat, const Node& node,
-                               const std::vector<std::size_t>& bills) {
+Result<void> BatchRun::send_to(Seat& seat, const Node& node, std::span<const std::size_t> bills) {
   auto connection = ready(seat, node);
   if (!connection) return connection.error();
   const auto commands = commands_for(**connection, bills);
   if (!commands) return commands.error();
-  const auto values = (*connection)->exchange(*commands, deadline_);
+  const auto values = (*connection)->exchange(**commands, deadline_);
   if (!values) return values.error();
   auto value = values->begin();
   for (const std::size_t bill : bills) {
@@ -322,7 +324,7 @@ void BatchRun::settle_plain(std::size_t bill, const Value& value) {
   bills_[bill].delivered = true;
   const Route route = bills_[bill].parcel.route();
   const bool acquires = route.script == Script::acquire_free;
-  const auto places = bills_[bill].parcel.places();  // filing moves the bills
+  const auto places = bills_[bill].parcel.take_places();  // filing moves the bills
   const bool late = value.kind == Value::Kind::nothing;
   if (!late && value.kind != Value::Kind::number && value.kind != Value::Kind::list) {
     throw std::runtime_error("a reply that is neither a number nor a list");

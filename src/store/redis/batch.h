@@ -67,9 +67,9 @@ class BatchRun {
   [[nodiscard]] Route route_of(const Request& request, bool once) const;
   void file(std::size_t place, const Route& route);
   Result<void> round(Seat& seat);
-  Result<void> send_to(Seat& seat, const Node& node, const std::vector<std::size_t>& bills);
+  Result<void> send_to(Seat& seat, const Node& node, std::span<const std::size_t> bills);
   Result<Connection*> ready(Seat& seat, const Node& node);
-  Result<Commands> commands_for(Connection& connection, const std::vector<std::size_t>& bills);
+  Result<const Commands*> commands_for(Connection& connection, std::span<const std::size_t> bills);
   Result<void> settle(Connection& connection, const Node& node, std::size_t bill,
                       const Value& value);
   void settle_apply(Connection& connection, Waybill& bill, const Value& value);

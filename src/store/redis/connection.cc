@@ -113,50 +113,7 @@ void tune(int socket, const Node& node, Millis patience) {
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(patience.count()));
 }
 
-// What stands before a command and before each of its words: how much is to come.
-class Header {
- public:
-  Header(char kind, std::size_t number) {
-    bytes_[0] = kind;
-    end_ = std::to_chars(bytes_.data() + 1, bytes_.data() + bytes_.size() - 2, number).ptr;
-    *end_++ = '\r';
-    *end_++ = '\n';
-  }
-  [[nodiscard]] std::string_view text() const { return {bytes_.data(), end_}; }
-
- private:
-  std::array<char, 24> bytes_;
-  char* end_;
-};
-
 }  // namespace
-
-void Commands::begin() {
-  constexpr std::size_t kUsualCommand = 512;
-  if (count_ == 0) bytes_.reserve(kUsualCommand);
-  begun_at_ = bytes_.size();
-  words_ = 0;
-}
-
-void Commands::end() {
-  bytes_.insert(begun_at_, Header('*', words_).text());
-  ++count_;
-}
-
-void Commands::word(std::initializer_list<std::string_view> pieces) {
-  std::size_t size = 0;
-  for (const std::string_view piece : pieces) size += piece.size();
-  bytes_ += Header('$', size).text();
-  for (const std::string_view piece : pieces) bytes_ += piece;
-  bytes_ += "\r\n";
-  ++words_;
-}
-
-void Commands::number(std::int64_t value) {
-  std::array<char, 24> digits;
-  const char* end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  word(std::string_view(digits.data(), end));
-}
 
 Connection::Connection(const Settings& settings, Node node)
     : settings_(settings), node_(std::move(node)), reader_(redisReaderCreate()) {}
@@ -286,6 +243,11 @@ bool Connection::next(Value& value) {
   value = value_of(*static_cast<redisReply*>(reply));
   freeReplyObject(reply);
   return true;
+}
+
+Commands& Connection::fresh_commands() {
+  commands_.clear();
+  return commands_;
 }
 
 Result<std::vector<Value>> Connection::exchange(const Commands& commands, Deadline deadline) {

@@ -9,6 +9,7 @@
 
 #include "baton/clock.h"
 #include "baton/result.h"
+#include "store/redis/commands.h"
 #include "store/redis/settings.h"
 
 struct redisReply;
@@ -29,33 +30,6 @@ struct Value {
   }
 };
 
-// Commands on their way, one after the other.
-class Commands {
- public:
-  Commands& add(std::initializer_list<std::string_view> words) {
-    begin();
-    for (const std::string_view each : words) word(each);
-    end();
-    return *this;
-  }
-
-  // One command: its words come between these two.
-  void begin();
-  void end();
-  void word(std::string_view text) { word({text}); }
-  void word(std::initializer_list<std::string_view> pieces);
-  void number(std::int64_t value);
-
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
-  [[nodiscard]] std::size_t count() const { return count_; }
-
- private:
-  std::string bytes_;
-  std::size_t count_ = 0;
-  std::size_t begun_at_ = 0;
-  std::size_t words_ = 0;
-};
-
 // One connection to one server. Every wait ends at its deadline. Not thread-safe.
 //
 // A connection is made once and never mended: after an error it is unusable, and whoever owns it
@@ -67,6 +41,9 @@ class Connection {
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  // Empty, and with room: for what to exchange next.
+  Commands& fresh_commands();
 
   // A reply a command. An error in a reply is a reply.
   Result<std::vector<Value>> exchange(const Commands& commands, Deadline deadline);
@@ -109,6 +86,7 @@ class Connection {
   Node node_;
   int socket_ = -1;
   redisReader* reader_;
+  Commands commands_;
   bool usable_ = true;
   bool clustered_ = false;
   bool replica_ = false;

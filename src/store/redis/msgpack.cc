@@ -2,7 +2,10 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <stdexcept>
+
+#include <endian.h>
 
 namespace baton::store::redis {
 namespace {
@@ -18,7 +21,8 @@ std::int64_t whole(double value) {
 }  // namespace
 
 void Packer::big_endian(std::uint64_t value, int bytes) {
-  for (int i = bytes - 1; i >= 0; --i) put(static_cast<std::uint8_t>(value >> (8 * i)));
+  char* to = bytes_.more(static_cast<std::size_t>(bytes));
+  for (int i = bytes - 1; i >= 0; --i) *to++ = static_cast<char>(value >> (8 * i));
 }
 
 Packer& Packer::array(std::size_t size) {
@@ -43,7 +47,12 @@ Packer& Packer::number(std::int64_t value) {
 
 Packer& Packer::real(std::int64_t value) {
   put(0xCB);
-  big_endian(std::bit_cast<std::uint64_t>(static_cast<double>(value)), 8);
+  return bare(value);
+}
+
+Packer& Packer::bare(std::int64_t value) {
+  const std::uint64_t bits = be64toh(std::bit_cast<std::uint64_t>(static_cast<double>(value)));
+  std::memcpy(bytes_.more(sizeof bits), &bits, sizeof bits);
   return *this;
 }
 
@@ -57,7 +66,7 @@ Packer& Packer::text(std::string_view value) {
     put(0xDB);
     big_endian(value.size(), 4);
   }
-  bytes_ += value;
+  bytes_.add(value);
   return *this;
 }
 

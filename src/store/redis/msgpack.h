@@ -1,29 +1,28 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
+
+#include "store/redis/bytes.h"
 
 namespace baton::store::redis {
 
-// The little of MessagePack that the scripts and we say to each other.
+// The little of MessagePack that the scripts and we say to each other, added to a text.
 class Packer {
  public:
+  explicit Packer(Bytes& out) : bytes_(out) {}
   Packer& array(std::size_t size);
   Packer& number(std::int64_t value);
   Packer& real(std::int64_t value);  // as a double, which has one length
+  Packer& bare(std::int64_t value);  // the same without its kind
   Packer& text(std::string_view value);
   Packer& flag(bool value);
 
-  [[nodiscard]] const std::string& bytes() const { return bytes_; }
-  void clear() { bytes_.clear(); }
-  [[nodiscard]] std::string take() { return std::move(bytes_); }
-
  private:
-  void put(std::uint8_t byte) { bytes_ += static_cast<char>(byte); }
+  void put(std::uint8_t byte) { bytes_.add(static_cast<char>(byte)); }
   void big_endian(std::uint64_t value, int bytes);
 
-  std::string bytes_;
+  Bytes& bytes_;
 };
 
 // Reads one value after the other; throws std::runtime_error where another kind stands, or the

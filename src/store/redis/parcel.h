@@ -1,13 +1,13 @@
 #pragma once
 
 #include <optional>
-#include <string>
+#include <span>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "baton/store.h"
 #include "core/lock_table.h"
+#include "store/redis/commands.h"
 #include "store/redis/layout.h"
 #include "store/redis/script.h"
 
@@ -34,49 +34,33 @@ struct Call {
   std::optional<core::StoreTime> now;  // a test's clock
 };
 
-// Requests that go to a script together, and the keys that it may touch for them.
+// Requests of a batch that go to a script together.
 class Parcel {
  public:
-  // In a cluster the version of the schema is in another slot, and is not asked for.
-  Parcel(const Layout& layout, bool clustered, const Route& route)
-      : layout_(layout), clustered_(clustered), route_(route) {}
+  Parcel(std::span<const Request> batch, const Route& route) : batch_(batch), route_(route) {}
 
   [[nodiscard]] const Route& route() const { return route_; }
   [[nodiscard]] bool has_room_for(const Request& request) const;
-
-  // The request must outlive the parcel.
-  void add(const Request& request, std::size_t place);
+  void add(std::size_t place);
 
   // Where its requests stand in the batch.
   [[nodiscard]] const std::vector<std::size_t>& places() const { return places_; }
+  [[nodiscard]] std::vector<std::size_t> take_places() { return std::move(places_); }
 
-  void write(Commands& commands, const Call& call) const;
+  void write(Commands& commands, const Layout& layout, bool clustered, const Call& call) const;
 
  private:
-  struct Name {
-    std::string_view key;
-    std::size_t region;
-  };
-  std::size_t name_at(std::string_view key);
-  [[nodiscard]] std::size_t first_name() const { return regions_.size() + (clustered_ ? 0 : 1); }
-  [[nodiscard]] std::size_t key_count() const;
-  void write_key(Commands& commands, std::string_view key) const;
-  void write_keys(Commands& commands) const;
-  void write_order(Commands& commands, const Call& call) const;
-  void write_holders(Commands& commands, const Call& call) const;
-  void write_ends(Commands& commands, const Call& call) const;
-  [[nodiscard]] std::string order() const;
-  void pack(class Packer& out, const Request& request, const std::vector<std::size_t>& at) const;
+  void write_order(Commands& commands, const Layout& layout, bool clustered,
+                   const Call& call) const;
+  void write_acquires(Commands& commands, const Layout& layout, bool clustered,
+                      const Call& call) const;
+  void write_releases(Commands& commands, const Layout& layout, const Call& call) const;
+  void write_names(Commands& commands, const Layout& layout) const;
 
-  const Layout& layout_;
-  bool clustered_;
+  std::span<const Request> batch_;
   Route route_;
   std::vector<std::size_t> places_;
-  std::vector<std::string_view> regions_;
-  std::vector<Name> names_;
-  std::unordered_map<std::string_view, std::size_t> found_;  // by key; not needed for one name
-  std::vector<const Request*> requests_;
-  std::vector<std::vector<std::size_t>> at_;  // the names of each, for apply.lua
+  std::size_t names_ = 0;  // or fewer, if some have one in common
 };
 
 }  // namespace baton::store::redis
