@@ -87,7 +87,8 @@ void Order::write_keys(Commands& commands, const Layout& layout) const {
 
 // As verbs_more.lua reads it.
 void Order::pack(Packer& out, const Item& item) const {
-  const auto& [request, at] = item;
+  const Request& request = item.request;
+  const std::vector<std::size_t>& at = item.at;
   static constexpr std::size_t kSizes[] = {11, 6, 6, 6, 7, 5, 5, 3};
   out.array(kSizes[static_cast<std::size_t>(request.verb)]);
   out.number(static_cast<std::int64_t>(request.verb)).text(GrantBytes(request.grant).text());
