@@ -11,6 +11,10 @@ namespace baton::store::redis {
 // add one is a comparison and a copy, of std::string it is a call.
 class Bytes {
  public:
+  Bytes() = default;
+  Bytes(const Bytes&) = delete;
+  Bytes& operator=(const Bytes&) = delete;
+
   void add(char byte) { *more(1) = byte; }
   void add(std::string_view text) {
     if (!text.empty()) std::memcpy(more(text.size()), text.data(), text.size());
@@ -42,8 +46,10 @@ class Bytes {
   // Keeps its memory, unless it is much.
   void clear() {
     constexpr std::size_t kKept = 1 << 16;
-    if (capacity_ > kKept) *this = {};
     size_ = 0;
+    if (capacity_ <= kKept) return;
+    bytes_.reset();
+    capacity_ = 0;
   }
 
  private:
