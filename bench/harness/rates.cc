@@ -1,7 +1,6 @@
 #include "harness/rates.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "harness/machine.h"
 #include "harness/statistics.h"
@@ -10,14 +9,8 @@ namespace baton::bench {
 
 Figure compare_rates(const SliceOptions& options, std::string row, std::string what,
                      std::optional<double> target, const Load& ours, const Load& floor) {
-  (void)interleave(options.slice, ours, floor);
-  Pairs pairs;
-  for (int i = 0; i < options.slices; ++i) {
-    const Interleaved both = interleave(options.slice, ours, floor);
-    pairs.ours.push_back(both.ours.per_second());
-    pairs.floor.push_back(both.floor.per_second());
-    std::fprintf(stderr, "  %.4g against %.4g\n", pairs.ours.back(), pairs.floor.back());
-  }
+  const Pairs pairs =
+      take_turns(options.slices, [&] { return interleave(options.slice, ours, floor); });
   const auto all = ratios(pairs.ours, pairs.floor);
   return {.row = std::move(row),
           .what = std::move(what),

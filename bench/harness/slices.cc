@@ -9,7 +9,6 @@
 #include "harness/machine.h"
 
 namespace baton::bench {
-
 namespace {
 
 Slice run_here(const Step& step, std::chrono::milliseconds time) {
@@ -66,27 +65,35 @@ Slice& Slice::operator+=(const Slice& other) {
   return *this;
 }
 
-Interleaved interleave(std::chrono::milliseconds slice, const Load& ours, const Load& floor) {
+Pair interleave(std::chrono::milliseconds slice, const Load& ours, const Load& floor) {
   constexpr int kTurns = 10;
-  Interleaved both;
+  Slice of_ours;
+  Slice of_floor;
   for (int i = 0; i < kTurns; ++i) {
-    both.ours += ours(slice / kTurns);
-    both.floor += floor(slice / kTurns);
+    of_ours += ours(slice / kTurns);
+    of_floor += floor(slice / kTurns);
   }
-  return both;
+  return {of_ours.per_second(), of_floor.per_second()};
+}
+
+Pairs take_turns(int slices, const std::function<Pair()>& both) {
+  (void)both();
+  Pairs pairs;
+  for (int i = 0; i < slices; ++i) {
+    const Pair pair = both();
+    pairs.ours.push_back(pair.ours);
+    pairs.floor.push_back(pair.floor);
+    std::fprintf(stderr, "  %.4g against %.4g\n", pair.ours, pair.floor);
+  }
+  return pairs;
 }
 
 Pairs take_turns(int slices, const std::function<double()>& ours,
                  const std::function<double()>& floor) {
-  (void)ours();
-  (void)floor();
-  Pairs pairs;
-  for (int i = 0; i < slices; ++i) {
-    pairs.ours.push_back(ours());
-    pairs.floor.push_back(floor());
-    std::fprintf(stderr, "  %.4g against %.4g\n", pairs.ours.back(), pairs.floor.back());
-  }
-  return pairs;
+  return take_turns(slices, [&] {
+    const double first = ours();
+    return Pair{first, floor()};
+  });
 }
 
 }  // namespace baton::bench

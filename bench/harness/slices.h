@@ -38,18 +38,19 @@ struct Pairs {
   std::vector<double> floor;
 };
 
-// A slice of each, in many short turns: a machine's speed changes within a second. A lone caller
-// and its floor share a thread: a new one is placed among the processors anew, and that decides
-// what a round trip takes.
-struct Interleaved {
-  Slice ours;
-  Slice floor;
+struct Pair {
+  double ours = 0;
+  double floor = 0;
 };
-[[nodiscard]] Interleaved interleave(std::chrono::milliseconds slice, const Load& ours,
-                                     const Load& floor);
+
+// The steps a second of a slice of each, in many short turns: a machine's speed changes within a
+// second. A lone caller and its floor share a thread: a new one is placed among the processors
+// anew, and that decides what a round trip takes.
+[[nodiscard]] Pair interleave(std::chrono::milliseconds slice, const Load& ours, const Load& floor);
 
 // One unmeasured turn each first: connections, caches, first plans. Tells every turn on standard
 // error.
+[[nodiscard]] Pairs take_turns(int slices, const std::function<Pair()>& both);
 [[nodiscard]] Pairs take_turns(int slices, const std::function<double()>& ours,
                                const std::function<double()>& floor);
 

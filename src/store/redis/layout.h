@@ -32,9 +32,6 @@ class Layout {
     made += key.substr(region.size());
     return made;
   }
-  [[nodiscard]] std::string counter(std::string_view region) const {
-    return start_ + std::string(region) + "}#last";
-  }
   [[nodiscard]] const std::string& version() const { return version_; }
   [[nodiscard]] const std::string& floor() const { return floor_; }
   [[nodiscard]] const std::string& channels() const { return channels_; }

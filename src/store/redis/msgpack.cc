@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <stdexcept>
 
 #include <endian.h>
@@ -21,8 +20,9 @@ std::int64_t whole(double value) {
 }  // namespace
 
 void Packer::big_endian(std::uint64_t value, int bytes) {
-  char* to = bytes_.more(static_cast<std::size_t>(bytes));
-  for (int i = bytes - 1; i >= 0; --i) *to++ = static_cast<char>(value >> (8 * i));
+  const std::uint64_t all = htobe64(value << (64 - 8 * bytes));
+  bytes_.add(
+      std::string_view(reinterpret_cast<const char*>(&all), static_cast<std::size_t>(bytes)));
 }
 
 Packer& Packer::array(std::size_t size) {
@@ -51,8 +51,7 @@ Packer& Packer::real(std::int64_t value) {
 }
 
 Packer& Packer::bare(std::int64_t value) {
-  const std::uint64_t bits = be64toh(std::bit_cast<std::uint64_t>(static_cast<double>(value)));
-  std::memcpy(bytes_.more(sizeof bits), &bits, sizeof bits);
+  big_endian(std::bit_cast<std::uint64_t>(static_cast<double>(value)), 8);
   return *this;
 }
 
