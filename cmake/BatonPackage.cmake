@@ -13,6 +13,7 @@ set(BATON_PACKAGE_OF_Threads::Threads Threads)
 set(BATON_PACKAGE_OF_SQLite::SQLite3 SQLite3)
 set(BATON_PACKAGE_OF_PostgreSQL::PostgreSQL PostgreSQL)
 set(BATON_PACKAGE_OF_Hiredis::hiredis Hiredis)
+set(BATON_PACKAGE_OF_OpenSSL::SSL OpenSSL)
 set(BATON_PACKAGE_OF_CURL::libcurl CURL)
 set(BATON_PACKAGE_OF_fmt::fmt fmt)
 set(BATON_PACKAGE_OF_yaml-cpp yaml-cpp)
@@ -49,12 +50,39 @@ function(baton_export_component name depends packages)
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime
       NAMELINK_COMPONENT development)
-  set_target_properties(baton_${name} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  baton_find_libraries_in(baton_${name} "$ORIGIN")
   install(EXPORT baton-${name} NAMESPACE baton:: FILE baton-${name}.cmake
     DESTINATION "${BATON_PACKAGE_DIR}" COMPONENT development)
   set_property(GLOBAL APPEND PROPERTY BATON_COMPONENTS ${name})
   set_property(GLOBAL APPEND_STRING PROPERTY BATON_COMPONENT_TABLE
     "set(_baton_${name}_depends ${depends})\nset(_baton_${name}_packages ${packages})\n")
+endfunction()
+
+# The target sbom: which packages the installed programs link against, as SPDX. See sbom.cmake.
+function(baton_add_sbom)
+  get_property(programs GLOBAL PROPERTY BATON_INSTALLED_PROGRAMS)
+  find_program(BATON_READELF readelf)
+  find_file(BATON_JSON_HEADER nlohmann/json.hpp)
+  find_file(BATON_BOOST_HEADER boost/version.hpp HINTS ${Boost_INCLUDE_DIRS})
+  find_file(BATON_CLI_HEADER CLI/CLI.hpp)
+  mark_as_advanced(BATON_READELF BATON_JSON_HEADER BATON_BOOST_HEADER BATON_CLI_HEADER)
+  if(NOT programs OR NOT BATON_READELF OR BATON_SANITIZE)
+    return()
+  endif()
+  set(headers ${BATON_JSON_HEADER} ${BATON_BOOST_HEADER} ${BATON_CLI_HEADER})
+  list(FILTER headers EXCLUDE REGEX "-NOTFOUND$")
+  list(TRANSFORM programs REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE files)
+  set(output "${PROJECT_BINARY_DIR}/baton.spdx.json")
+  set(script "${PROJECT_SOURCE_DIR}/cmake/sbom.cmake")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND ${CMAKE_COMMAND} -D "OUTPUT=${output}" -D VERSION=${PROJECT_VERSION}
+      -D LICENSE=Apache-2.0 -D "PROGRAMS=${files}" -D "HEADERS=${headers}"
+      -D "READELF=${BATON_READELF}" -P "${script}"
+    DEPENDS ${programs} "${script}"
+    COMMENT "Writing the SBOM"
+    VERBATIM)
+  add_custom_target(sbom ALL DEPENDS "${output}")
+  install(FILES "${output}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 endfunction()
 
 function(baton_install_package)
@@ -70,6 +98,6 @@ function(baton_install_package)
     DESTINATION "${BATON_PACKAGE_DIR}" COMPONENT development)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/baton" "${BATON_GENERATED_DIR}/include/baton"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development FILES_MATCHING PATTERN "*.h")
-  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/SECURITY.md" DESTINATION "${CMAKE_INSTALL_DOCDIR}"
     COMPONENT runtime)
 endfunction()

@@ -21,9 +21,12 @@
 #   baton_fuzz(NAME SOURCES file... [LIBS target...])      the program fuzz_NAME
 
 include_guard(GLOBAL)
+include(CheckPIESupported)
+check_pie_supported(LANGUAGES CXX)  # else CMake compiles for it, but does not link so
 include(BatonPrecompiled)
 
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}")
 set(BATON_GENERATED_DIR "${PROJECT_BINARY_DIR}/generated")
 configure_file("${CMAKE_CURRENT_LIST_DIR}/version.h.in"
                "${BATON_GENERATED_DIR}/include/baton/version.h" @ONLY)
@@ -99,6 +102,30 @@ function(baton_target_defaults target)
   endif()
 endfunction()
 
+# What limits the harm of a memory error, in libraries and programs. Sanitizers find more than this.
+function(baton_harden target)
+  if(BATON_SANITIZE OR BATON_BUILD_FUZZ)
+    return()
+  endif()
+  target_compile_options(${target} PRIVATE -fstack-protector-strong -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|amd64|AMD64|i.86)$")
+    target_compile_options(${target} PRIVATE -fcf-protection)
+  endif()
+  # Without optimisation the C library has only a warning for it.
+  target_compile_options(${target} PRIVATE
+    "$<$<CONFIG:Release,RelWithDebInfo,MinSizeRel>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>")
+  target_link_options(${target} PRIVATE
+    LINKER:-z,relro LINKER:-z,now LINKER:-z,noexecstack)
+endfunction()
+
+# Where a program or library finds the libraries of Baton: beside itself, never in the directory in
+# which it is started. The build tree has the same folders and entries as an installation: else CMake
+# leaves room for the installed path by empty entries, and those mean the current directory.
+function(baton_find_libraries_in target directory)
+  set_target_properties(${target} PROPERTIES
+    INSTALL_RPATH "${directory}" BUILD_WITH_INSTALL_RPATH ON)
+endfunction()
+
 # Headers are then read once a component, and not once a file; the other presets see that each file
 # also stands alone.
 function(baton_compile_together target)
@@ -119,6 +146,7 @@ function(baton_component NAME)
   add_library(${target} ${arg_SOURCES})
   add_library(baton::${NAME} ALIAS ${target})
   baton_target_defaults(${target})
+  baton_harden(${target})
   baton_compile_together(${target})
   baton_precompile(${target} library)
   set_target_properties(${target} PROPERTIES
@@ -155,11 +183,12 @@ function(baton_program NAME)
   _baton_reject_unknown_arguments(baton_program ${NAME})
   add_executable(${NAME} ${arg_SOURCES})
   baton_target_defaults(${NAME})
+  baton_harden(${NAME})
   baton_precompile(${NAME} program)
   target_link_libraries(${NAME} PRIVATE ${arg_LIBS})
   if(arg_INSTALL)
-    set_target_properties(${NAME} PROPERTIES
-      INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    baton_find_libraries_in(${NAME} "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    set_property(GLOBAL APPEND PROPERTY BATON_INSTALLED_PROGRAMS ${NAME})
     install(TARGETS ${NAME} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
   endif()
 endfunction()
@@ -178,6 +207,7 @@ endfunction()
 
 function(baton_internal_library name)
   _baton_uninstalled_library(${name} ${ARGN})
+  baton_harden(${name})
   baton_precompile(${name} library)
 endfunction()
 

@@ -78,7 +78,7 @@ std::string print(const char* kind, const std::string& name, const Target& targe
   labels[kTarget] = label(target.text());
   spec["target"] = target.text();
   spec["createdBy"] = guard.owner;
-  spec["token"] = guard.token;
+  spec["token"] = guard.token();
   return dump({{"apiVersion", kVersion},
                {"kind", kind},
                {"metadata", {{"name", name}, {"labels", std::move(labels)}}},

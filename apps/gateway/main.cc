@@ -1,7 +1,11 @@
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <thread>
 
 #include "apps/common/ending_signals.h"
 #include "apps/common/start.h"
+#include "apps/gateway/bearer.h"
 #include "apps/gateway/health.h"
 #include "apps/gateway/log.h"
 #include "apps/gateway/options.h"
@@ -12,17 +16,47 @@
 namespace baton::gateway {
 namespace {
 
-http::ServerOptions server_options(const Options& options, observe::Metrics& metrics) {
+http::ServerOptions server_options(const Options& options, observe::Metrics& metrics,
+                                   const std::optional<std::string>& token) {
   const bool signals = options.service == Options::Service::signals;
-  return {.address = options.address,
-          .port = options.port,
-          .max_connections = options.max_connections,
-          .answer_timeout = options.wait + Millis(20'000),  // and then the stores have theirs
-          .on_served = counting(metrics, signals ? "gateway" : "ro")};
+  http::ServerOptions server{
+      .address = options.address,
+      .port = options.port,
+      .max_connections = options.max_connections,
+      .max_pending = options.max_pending,
+      .max_body_bytes = options.max_body,
+      .answer_timeout = options.wait + Millis(20'000),  // and then the stores have theirs
+      .on_served = counting(metrics, signals ? "gateway" : "ro")};
+  if (token) server.refuse = requiring(*token);
+  return server;
+}
+
+// As far as the hard limit allows: the soft one is often 1024.
+void raise_descriptor_limit(const http::ServerOptions& server) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = server.max_connections + server.reserved_descriptors + 64;
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(limit.rlim_max, wanted);
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+void tell_where(const http::Server& server, const Options& options, bool has_token) {
+  log().info("listening on " + server.url());
+  if (server.max_connections() < options.max_connections) {
+    log().warn("the limit of open files allows " + std::to_string(server.max_connections()) +
+               " connections of --max-connections " + std::to_string(options.max_connections));
+  }
+  if (!has_token && !http::is_loopback_address(options.address)) {
+    log().warn("everybody who reaches " + server.url() +
+               " may use it: set --token-file, or listen on 127.0.0.1");
+  }
 }
 
 Result<int> run(const Options& options) {
   apps::EndingSignals signals;
+  const auto token = read_bearer_token(options.token_file);
+  if (!token) return token.error();
   const auto metrics = std::make_shared<observe::Metrics>();
   auto locks = open(options.store, {.owner = options.owner,
                                     .observer = std::make_shared<observe::LockMetrics>(metrics)});
@@ -54,13 +88,15 @@ Result<int> run(const Options& options) {
         OrchestratorOptions{.ttl = options.ttl, .requeue = options.requeue, .keep = options.keep});
     orchestrator->add_routes(router);
   }
-  auto server = http::Server::start(std::move(router), server_options(options, *metrics), workers);
+  auto how = server_options(options, *metrics, *token);
+  raise_descriptor_limit(how);
+  auto server = http::Server::start(std::move(router), std::move(how), workers);
   if (!server) return server.error();
   std::jthread loop;
   if (orchestrator) {
     loop = std::jthread([&](const std::stop_token& stop) { orchestrator->run(stop); });
   }
-  log().info("listening on " + (*server)->url());
+  tell_where(**server, options, token->has_value());
 
   signals.wait();
   log().info("stopping");

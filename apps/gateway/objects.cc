@@ -49,8 +49,7 @@ std::optional<Target> parse_target(std::string_view text) {
 }
 
 Guard guard_of(const Lease& lease, std::string owner) {
-  return {
-      .key = lease.key(), .mode = lease.mode(), .token = lease.token(), .owner = std::move(owner)};
+  return {.tokens = lease.tokens(), .owner = std::move(owner)};
 }
 
 Result<std::unique_ptr<ObjectStore>> open_objects(std::string_view url) {

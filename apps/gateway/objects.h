@@ -60,10 +60,9 @@ struct WorkflowExecution {
 
 // The lease under which an object is written, as far as its store needs to know.
 struct Guard {
-  std::string key;
-  Mode mode = Mode::X;
-  Token token = 0;
-  std::string owner;  // who writes, for people
+  std::vector<FenceToken> tokens;  // Lease::tokens()
+  std::string owner;               // who writes, for people
+  [[nodiscard]] Token token() const { return tokens.empty() ? 0 : tokens.front().token; }
 };
 [[nodiscard]] Guard guard_of(const Lease& lease, std::string owner);
 

@@ -37,6 +37,9 @@ struct Words {
   std::string grace = "15s";
   std::size_t workers = 8;
   std::size_t max_connections = 1024;
+  std::size_t max_body = 1U << 20U;
+  std::size_t max_pending = 512;
+  std::string token_file;
   apps::LogWords log;
 };
 
@@ -58,10 +61,24 @@ void add_common(Command app, Words& words, const char* listen) {
       .type("N")
       .between(1, 256)
       .shows_default();
-  app.add("--max-connections", words.max_connections, "More are answered 503")
+  app.add("--max-connections", words.max_connections,
+          "With more, idle ones are closed; if none is idle, the answer is 503")
       .type("N")
       .between(1, 100'000)
       .shows_default();
+  app.add("--max-pending", words.max_pending,
+          "Requests that wait for a lock or a worker; more are answered 429")
+      .type("N")
+      .between(1, 100'000)
+      .shows_default();
+  app.add("--max-body", words.max_body, "Larger bodies are answered 413")
+      .type("BYTES")
+      .between(1024, 16 << 20)
+      .shows_default();
+  app.add("--token-file", words.token_file,
+          "Clients must send the first line of this file as bearer token; default "
+          "$BATON_GATEWAY_TOKEN, else none is needed")
+      .type("PATH");
   apps::add_log(app, words.log);
 }
 
@@ -95,6 +112,9 @@ std::string understand(const Words& words, const std::string& listen, Options& o
   options.owner = words.owner;
   options.workers = words.workers;
   options.max_connections = words.max_connections;
+  options.max_body = words.max_body;
+  options.max_pending = words.max_pending;
+  options.token_file = words.token_file;
   return {};
 }
 

@@ -23,6 +23,9 @@ struct Options {
   Millis grace{0};
   std::size_t workers = 0;
   std::size_t max_connections = 0;
+  std::size_t max_body = 0;  // bytes
+  std::size_t max_pending = 0;
+  std::string token_file;
   observe::LogFormat log_format = observe::LogFormat::json;
   observe::LogLevel log_level = observe::LogLevel::info;
 };

@@ -1,5 +1,8 @@
 #include "apps/gateway/sqlite.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <thread>
 
@@ -40,6 +43,13 @@ Sqlite::Row read_row(sqlite3_stmt* statement) {
   return row;
 }
 
+// Makes a missing file readable by this user alone, whatever the umask. What SQLite puts beside it
+// gets the mode of the file. If this fails, sqlite3_open says why.
+void make_private(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (fd >= 0) ::close(fd);
+}
+
 }  // namespace
 
 void Sqlite::Close::operator()(sqlite3* connection) const { sqlite3_close(connection); }
@@ -55,6 +65,7 @@ Error Sqlite::problem(std::string_view doing) const {
 }
 
 Result<std::unique_ptr<Sqlite>> Sqlite::open(const std::string& path) {
+  make_private(path);
   sqlite3* opened = nullptr;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);

@@ -239,7 +239,7 @@ class SqliteObjects final : public ObjectStore {
   Result<void> guarded(const Guard& guard, Body body) {
     const std::lock_guard lock(writing_);
     return writer_->transaction([&]() -> Result<void> {
-      if (auto ok = fence(writer_->handle(), guard.key, guard.mode, guard.token); !ok) return ok;
+      if (auto ok = fence(writer_->handle(), guard.tokens); !ok) return ok;
       return body();
     });
   }
@@ -262,7 +262,7 @@ class SqliteObjects final : public ObjectStore {
         writer_->query("INSERT INTO gateway_event (at, event, object, target, actor, token)"
                        " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                        {millis(event.at), event.what, event.object, event.target, guard.owner,
-                        static_cast<std::int64_t>(guard.token)}));
+                        static_cast<std::int64_t>(guard.token())}));
   }
 
   std::mutex reading_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "baton/clock.h"
-#include "baton/mode.h"
+#include "baton/fence_token.h"
 #include "baton/result.h"
 #include "baton/store.h"
 
@@ -17,9 +17,8 @@ namespace baton::warehouse {
 
 // Under which lease something is written.
 struct Guard {
-  std::string key;
-  Mode mode = Mode::X;
-  Token token = 0;
+  std::vector<FenceToken> tokens;  // Lease::tokens()
+  [[nodiscard]] Token token() const { return tokens.empty() ? 0 : tokens.front().token; }
 };
 
 struct DatabaseOptions {

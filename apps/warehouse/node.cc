@@ -106,6 +106,7 @@ class ObserverNode::Impl {
     if (auto ok = scheduler_.start(); !ok) return ok;
     const std::string where = server_ ? ", metrics on " + server_->url() + "/metrics" : "";
     log_.named("warehouse").info("observing " + std::to_string(jobs.size()) + " types" + where);
+    if (server_ && !server_->warning().empty()) log_.named("warehouse").warn(server_->warning());
     return {};
   }
 

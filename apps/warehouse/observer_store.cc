@@ -129,7 +129,7 @@ Result<std::vector<Observer>> ObserverStore::begin(const Poll& poll) {
     }
     return run(
         "INSERT INTO warehouse_poll (type, token, node, fire, started) VALUES ($1, $2, $3, $4, $5)",
-        {poll.type.name, as_number(poll.guard.token), poll.node, poll.fire, now()});
+        {poll.type.name, as_number(poll.guard.token()), poll.node, poll.fire, now()});
   });
   if (!done) return done.error();
   return observers;
@@ -176,7 +176,7 @@ Result<void> ObserverStore::add_events(const Poll& poll, const Observer& observe
     ManyRows insert(
         "INSERT INTO warehouse_outbox (event_type, type, observer, node, token, created_at,"
         " event_id, source_id, payload) VALUES",
-        {poll.type.event, poll.type.name, observer.name, poll.node, as_number(poll.guard.token),
+        {poll.type.event, poll.type.name, observer.name, poll.node, as_number(poll.guard.token()),
          now()});
     for (const SourceRow* row : portion) {
       insert.add({poll.type.name + ":" + row->position.id, row->position.id, row->payload});
@@ -221,7 +221,7 @@ Result<void> ObserverStore::end(const Poll& poll, const PollFigures& figures, bo
     return run(
         "UPDATE warehouse_poll SET ended = $3, outcome = $4, source_queries = $5,"
         " source_rows = $6, events = $7 WHERE type = $1 AND token = $2",
-        {poll.type.name, as_number(poll.guard.token), now(), std::string(ok ? "ok" : "failed"),
+        {poll.type.name, as_number(poll.guard.token()), now(), std::string(ok ? "ok" : "failed"),
          figures.queries, figures.rows, figures.events});
   });
 }

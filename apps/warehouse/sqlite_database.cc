@@ -28,7 +28,7 @@ class SqliteDatabase final : public Database {
   Result<void> script(const std::string& sql) override;
   Result<void> install_fence() override { return baton::install_fence(connection_.get()); }
   Result<void> fence(const Guard& guard) override {
-    return baton::fence(connection_.get(), guard.key, guard.mode, guard.token);
+    return baton::fence(connection_.get(), guard.tokens);
   }
   [[nodiscard]] bool still_there() override { return true; }
   [[nodiscard]] Kind kind() const override { return Kind::sqlite; }

@@ -26,11 +26,7 @@ TypePoller::TypePoller(const ObserverType& type, const Config& config,
                                             .statement_timeout = config.statement_timeout}) {}
 
 void TypePoller::poll(Run& run, PollFigures& figures) {
-  const Lease& lease = run.lease();
-  const Poll poll{.type = type_,
-                  .guard = {.key = lease.key(), .mode = lease.mode(), .token = lease.token()},
-                  .node = run.node(),
-                  .fire = run.number()};
+  const Poll poll{.type = type_, .guard = {run.tokens()}, .node = run.node(), .fire = run.number()};
   const auto done = poll_all(poll, run, figures);
   if (!done) throw std::runtime_error(done.error().message);
   run.set_detail(summary(figures));

@@ -28,7 +28,7 @@ class Log final : public baton::SchedulerListener {
 };
 
 void poll(baton::Run& run) {
-  // Here a real observer reads its source and writes, with baton::fence(tx, run.lease()) first.
+  // Here a real observer reads its source and writes, with baton::fence(tx, run) first.
   run.set_detail("fire " + std::to_string(run.number()) + " under token " +
                  std::to_string(run.token()));
 }

@@ -24,10 +24,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "baton/clock.h"
 #include "baton/lease.h"
@@ -72,6 +74,8 @@ class BATON_EXPORT Leadership {
   [[nodiscard]] Lease& lease();
 
   // What baton::fence(transaction, leadership) asks for.
+  [[nodiscard]] std::vector<FenceToken> tokens() const;
+
   [[nodiscard]] const std::string& key() const;
   [[nodiscard]] Mode mode() const;
   [[nodiscard]] Token token() const { return term(); }
@@ -98,6 +102,13 @@ struct ElectorOptions {
   std::string region = std::string(kDefaultRegion);
   Metadata metadata;  // said of this replica while it leads
   Clock* clock = nullptr;
+
+  // Runs first thing in every term, on the thread of the work and before it: show the term to the
+  // fence of the data, as in
+  //   .fence_first = [&](auto tokens) { return baton::fence_alone(connection, tokens); }
+  // Until a leader has done so, a fence that is not beside the locks does not know of it and lets
+  // its predecessor write. On an error the work does not run: it counts as work that threw.
+  std::function<Result<void>(std::span<const FenceToken>)> fence_first = {};
 
   // Called on threads of the elector: be quick, do not throw, do not call stop().
   std::function<void(const Leader&)> on_new_leader = {};  // also when it is this replica
@@ -130,8 +141,10 @@ class BATON_EXPORT Elector {
 
   // Runs the work on this thread whenever this replica leads, until it is stopped. Work that
   // returns gives leadership up; so does work that throws, which is reported, and the replica
-  // stands again after a backoff. An error means that this election cannot be held: a bad name, a
-  // TTL that the store refuses, no rights.
+  // stands again after a backoff. A store in trouble never ends it, whether it is down, full,
+  // restored without its schema or refuses our rights: that is told to on_error, and the replica
+  // stands on, with a backoff of up to 30 s. An error means that this election cannot be held as
+  // it is: a bad name, a TTL that the store refuses, a policy that denies it.
   Result<void> run(const Work& work, const std::stop_token& stop = {});
 
   // The same on a thread of its own. What ends it early is told to on_error.

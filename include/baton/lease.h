@@ -7,24 +7,29 @@
 #include <string>
 #include <vector>
 
+#include "baton/fence_token.h"
 #include "baton/name.h"
 #include "baton/store.h"
 
 namespace baton {
 
+class LockClient;
 namespace runtime {
 class HeldLease;
 }
 
 struct ReleaseOptions {
-  NoteChange note;  // last words, written with the release or not at all
+  NoteChange note;  // last words, written with the release, once or not at all
   std::string to;   // hand over to a waiter of this owner, out of turn
   Millis timeout{2000};
 };
 
 // A lock that is held, renewed in the background until it is released, lost or destroyed. Movable;
-// the destructor releases, and on a thread of the client, in a callback, it does not wait for that.
-// All members may be called from any thread.
+// the destructor releases, and waits for that for at most 2 s; on a thread of the client, in a
+// callback, it does not wait. All members may be called from any thread.
+//
+// In a forked child the leases of its parent are not valid, every call answers `lost`, token() is
+// 0, and the destructor does nothing.
 //
 // Trust it like this: before an effect that nothing else protects, ask valid(); during long work
 // watch lost(); in a database transaction call baton::fence first. Only the last is safe against a
@@ -56,13 +61,18 @@ class BATON_EXPORT Lease {
   [[nodiscard]] const LockName& name() const;
   [[nodiscard]] const std::string& key() const;
   [[nodiscard]] Mode mode() const;
-  [[nodiscard]] Token token() const;                // of the name itself
-  [[nodiscard]] std::vector<Token> tokens() const;  // of every name of a set, in its order
+  [[nodiscard]] Token token() const;  // of the name itself
+
+  // Of every name of the set, in its order, and then of every ancestor of them: what
+  // baton::fence(transaction, lease) checks and records.
+  [[nodiscard]] std::vector<FenceToken> tokens() const;
   [[nodiscard]] GrantId grant() const;
   [[nodiscard]] Millis ttl() const;
 
   // The note as the grant found it, or as this lease last wrote it.
   [[nodiscard]] Note note() const;
+
+  // Blocks for `timeout`. `lost` means that it was not written; in doubt, it may have been.
   Result<void> set_note(NoteChange change, Millis timeout = Millis(2000));
 
   // Up to the supremum of both modes, or down if the held mode covers the asked one; the rules of
@@ -75,10 +85,13 @@ class BATON_EXPORT Lease {
   // the store agrees; meanwhile others may be kept out by the higher one.
   //
   // One at a time: while another convert of this lease is under way, or left in doubt, it is busy.
+  // Blocks for `wait`, and for one request that is under way when the wait ends.
   Result<void> convert(Mode mode, Millis wait = Millis(0));
 
   // After it returns without an error, the lock is free for the next. `lost` means that it already
-  // was, and that the note was not written.
+  // was, and that the note was not written. Blocks for `timeout` in all. If the store has not
+  // answered by then, it is unavailable and in doubt: the client goes on releasing in the
+  // background, note included, until the lease would have ended by itself.
   Result<void> release(const ReleaseOptions& options = {});
 
   // The same without waiting for the store. `then` runs on a thread of the client: it must not
@@ -88,6 +101,7 @@ class BATON_EXPORT Lease {
   explicit operator bool() const { return held_ != nullptr; }
 
  private:
+  friend class LockClient;
   std::shared_ptr<void> client_;  // outlives the lease: it is what renews it
   std::shared_ptr<runtime::HeldLease> held_;
 };

@@ -20,6 +20,10 @@ inline constexpr Mode kShared = Mode::S;
 inline constexpr Mode kUpdate = Mode::U;
 inline constexpr Mode kExclusive = Mode::X;
 
+// False for a number that is none of kAllModes. Options and requests with such a mode are refused
+// (bad_request, invalid). The functions below answer false, or "unknown", for it.
+[[nodiscard]] BATON_EXPORT bool is_mode(Mode mode);
+
 // May `asked` be granted beside `held`? Who came first does not matter.
 [[nodiscard]] BATON_EXPORT bool compatible(Mode held, Mode asked);
 

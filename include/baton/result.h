@@ -14,14 +14,14 @@ namespace baton {
 
 enum class Code : std::uint8_t {
   bad_name,      // a name that breaks the rules of name.h
-  bad_request,   // an option out of range: TTL, mode, wait, size
+  bad_request,   // an option out of range: TTL, mode, wait, size; a client from before a fork
   bad_url,       // a store URL that cannot be understood
   busy,          // somebody else holds it, and the caller did not want to wait
   timed_out,     // the wait ended first
   superseded,    // the note's ordinal says that somebody was there before
   denied,        // policy or schema forbids it
   deadlock,      // two conversions would wait for each other
-  lost,          // the lease ended: expired, broken or taken
+  lost,          // the lease ended: expired, broken or taken; what was asked was not done
   unsupported,   // this store cannot do that
   unavailable,   // the store cannot be reached, or not in time
   cancelled,     // the caller's stop token fired

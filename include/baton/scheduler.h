@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -45,7 +46,8 @@ enum class Misfire : std::uint8_t {
 
 struct JobOptions {
   Millis lock_ttl{60'000};  // renewed while the handler runs; also how soon a crash is noticed
-  Millis try_for{1'000};    // how long a node goes on trying for a lock that is taken meanwhile
+  Millis try_for{1'000};    // if something that is no fire holds the lock, a fire that is due waits
+                            // for it; after this long on_skipped(busy) reports that, once
   Millis at_least_for{0};   // the lock stays taken so long even if the handler is quicker
   Millis jitter{0};         // each fire is late by up to so much; all replicas agree by how much
   Misfire misfire = Misfire::run_once;
@@ -75,12 +77,16 @@ enum class FireResult : std::uint8_t {
   ok,
   failed,  // the handler threw; the fire is done all the same
   lost,    // the lease was lost meanwhile: another node runs the fire again (OnCrash::rerun)
+  // The handler has returned or thrown, but the store did not confirm the release. If it took
+  // effect, the fire is done; if not, the lock ends by its TTL and the fire runs again, as after a
+  // crash.
+  unconfirmed,
 };
 [[nodiscard]] BATON_EXPORT std::string_view to_string(FireResult result);
 
 enum class SkipReason : std::uint8_t {
   other_node,   // another node runs it or has run it
-  busy,         // the lock is taken by something else
+  busy,         // something that is no fire has held the lock for try_for; the fire stays due
   skipped,      // asked for by skip next
   unavailable,  // the store could not be asked; the fire stays due
   given_up,     // it has crashed max_attempts times; told by the one node that writes so
@@ -133,7 +139,8 @@ class BATON_EXPORT Run {
   [[nodiscard]] int attempt() const { return fire_.attempt; }
   [[nodiscard]] const std::string& node() const { return fire_.node; }
 
-  // For baton::fence(tx, run.lease()), first in a transaction that writes.
+  // What baton::fence(transaction, run) asks for, first in a transaction that writes.
+  [[nodiscard]] std::vector<FenceToken> tokens() const { return lease_.tokens(); }
   [[nodiscard]] Lease& lease() { return lease_; }
   [[nodiscard]] Token token() const { return lease_.token(); }
 
@@ -166,6 +173,15 @@ struct SchedulerOptions {
   Millis stop_within{10'000};  // how long stop() waits for handlers
   Millis rank_step{25};        // how much later each next node in turn goes for a fire
   Millis poll_every{500};      // how often it looks for commands (pause, run now…) and nodes
+
+  // Runs first thing in every fire, before its handler: show the fire to the fence of the data, as
+  // in
+  //   .fence_first = [&](auto tokens) { return baton::fence_alone(connection, tokens); }
+  // Until a node has done so, a fence that is not beside the locks does not know of it and lets a
+  // node that was overtaken write. Called from several threads at a time. On an error the handler
+  // does not run: it counts as a handler that threw.
+  std::function<Result<void>(std::span<const FenceToken>)> fence_first;
+
   std::vector<SchedulerListener*> listeners;  // must outlive the scheduler
   std::function<WallTime()> wall_clock;       // default: the system's
   Clock* clock = nullptr;                     // the one of the client

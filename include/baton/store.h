@@ -137,6 +137,8 @@ struct LockInfo {
   std::vector<WaiterInfo> waiters;  // in the order of the queue; at most Query::max_waiters
   std::size_t waiting = 0;          // how many wait in all
   Note note;
+  std::string damage;  // not empty: what the store keeps cannot be read, for this reason; nothing
+                       // else is known, and every request for the name is denied
 };
 
 struct Reply {

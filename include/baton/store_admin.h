@@ -51,6 +51,13 @@ class BATON_EXPORT StoreAdmin {
   // Every token granted from now on is above `floor`: after a restore, see docs/fencing.md.
   virtual Result<void> raise_tokens(Token floor, Deadline deadline) = 0;
 
+  // Removes what the store keeps under this key if it is damaged, and only then: its note is gone,
+  // and a holder of the name no longer holds it, though it may not know. Tokens still grow.
+  virtual Result<void> forget_damaged(const std::string& /*key*/, Deadline /*deadline*/) {
+    return Error{.code = Code::unsupported,
+                 .message = "this store keeps no documents that could be damaged"};
+  }
+
   // What weakens the promise, worst first; `ttl` is the shortest in use. Works on a store without
   // a schema too. An error means that nothing could be found out.
   virtual Result<std::vector<Finding>> examine(Millis /*ttl*/, Deadline /*deadline*/) {

@@ -1,18 +1,19 @@
 #include "cli/child.h"
 
-#include <dirent.h>
-#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <map>
+#include <new>
 #include <sstream>
 
 namespace baton::cli {
@@ -29,86 +30,33 @@ int judge_program(const std::string& path) {
   return 0;
 }
 
-// Parent of each process that has not ended. Field 4 of stat, behind a name that may contain
-// anything, also brackets.
-std::multimap<pid_t, pid_t> children_of_all() {
-  std::multimap<pid_t, pid_t> children;
-  DIR* proc = opendir("/proc");
-  if (proc == nullptr) return children;
-  while (const dirent* entry = readdir(proc)) {
-    const pid_t pid = std::atoi(entry->d_name);
-    if (pid <= 0) continue;
-    std::ifstream file("/proc/" + std::string(entry->d_name) + "/stat");
-    std::string stat;
-    std::getline(file, stat);
-    const auto name_end = stat.rfind(')');
-    if (name_end == std::string::npos) continue;
-    std::istringstream rest(stat.substr(name_end + 1));
-    char state = 0;
-    pid_t parent = 0;
-    if (rest >> state >> parent && state != 'Z' && state != 'X') children.emplace(parent, pid);
-  }
-  closedir(proc);
-  return children;
+Error cannot_start(const char* what, int problem) {
+  return {
+      .code = Code::unavailable,
+      .message = std::string("cannot start the command: ") + what + ": " + std::strerror(problem)};
 }
 
-std::vector<pid_t> descendants() {
-  const auto children = children_of_all();
-  std::vector<pid_t> found{getpid()};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto [begin, end] = children.equal_range(found[i]);
-    for (auto it = begin; it != end; ++it) found.push_back(it->second);
-  }
-  found.erase(found.begin());
-  return found;
+Error watcher_was_killed() {
+  return {.code = Code::unavailable,
+          .message = "cannot start the command: the process that watches over it was killed"};
 }
 
-Reached send(const std::vector<pid_t>& processes, int number) {
-  Reached reached;
-  for (const pid_t pid : processes) {
-    if (kill(pid, number) == 0) {
-      reached.anybody = true;
-    } else if (errno == EPERM) {
-      reached.refused.push_back(pid);
-    }
-  }
-  return reached;
+// Shared with the watcher, and never given back: both use it to their end.
+Trust* share_trust() {
+  void* place =
+      mmap(nullptr, sizeof(Trust), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return place == MAP_FAILED ? nullptr : new (place) Trust;
 }
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  out.reserve(texts.size() + 1);
-  for (const auto& text : texts) out.push_back(const_cast<char*>(text.c_str()));
-  out.push_back(nullptr);
-  return out;
-}
-
-// Our environment with `changes` (NAME=value) in the place of variables of the same name.
-std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
-  std::vector<std::string> out = changes;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view variable(*entry);
-    const auto name = variable.substr(0, variable.find('=') + 1);
-    bool replaced = false;
-    for (const auto& change : changes) replaced = replaced || change.starts_with(name);
-    if (!replaced) out.emplace_back(variable);
-  }
-  return out;
-}
-
-// Between fork and exec of a process with threads: nothing that may take a lock.
-[[noreturn]] void become(const char* program, char* const* argv, char* const* environment,
-                         const sigset_t& mask, pid_t parent, int errors) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kNotExecutable);  // we were orphaned before we asked
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
-  execvpe(program, argv, environment);
-  const int problem = errno;
-  (void)!write(errors, &problem, sizeof problem);
-  _exit(problem == ENOENT ? kNotFound : kNotExecutable);
+int exit_code_of(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
 }  // namespace
+
+Error ran_out_before_start() {
+  return {.code = Code::lost, .message = "it ran out before the command was started"};
+}
 
 Program find_program(const std::string& name) {
   if (name.empty()) return {.exit_code = kNotFound};
@@ -125,65 +73,128 @@ Program find_program(const std::string& name) {
   return {.exit_code = problem};
 }
 
-Result<Child> Child::start(const std::string& program, const std::vector<std::string>& command,
-                           const std::vector<std::string>& environment, const sigset_t& mask,
-                           int& exec_error) {
-  const auto failed = [&](const char* what) {
-    return Error{.code = Code::unavailable,
-                 .message = std::string("cannot start ") + command.front() + ": " + what + ": " +
-                            std::strerror(errno)};
-  };
-  exec_error = 0;
-  prctl(PR_SET_CHILD_SUBREAPER, 1);
-  int errors[2];
-  if (pipe2(errors, O_CLOEXEC) != 0) return failed("pipe");
-  const auto all = environment_with(environment);
-  const auto argv = pointers_to(command);
-  const auto envp = pointers_to(all);
-  const pid_t parent = getpid();
+Result<std::unique_ptr<Child>> Child::prepare(WatchedCommand command) {
+  Trust* trust = share_trust();
+  if (trust == nullptr) return cannot_start("mmap", errno);
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return cannot_start("socketpair", errno);
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // in case that the watcher is killed
   const pid_t pid = fork();
-  if (pid == 0) become(program.c_str(), argv.data(), envp.data(), mask, parent, errors[1]);
-  close(errors[1]);
+  if (pid == 0) {
+    close(ends[0]);
+    watch(ends[1], *trust, command);
+  }
+  const int problem = errno;
+  close(ends[1]);
   if (pid < 0) {
-    close(errors[0]);
-    return failed("fork");
+    close(ends[0]);
+    return cannot_start("fork", problem);
   }
-  // Nothing comes if exec succeeded: the other end closes itself then.
-  ssize_t got = 0;
-  do {
-    got = read(errors[0], &exec_error, sizeof exec_error);
-  } while (got < 0 && errno == EINTR);
-  close(errors[0]);
-  if (got == sizeof exec_error) {
-    waitpid(pid, nullptr, 0);
-    errno = exec_error;
-    return failed("exec");
+  return std::unique_ptr<Child>(new Child(pid, ends[0], *trust));
+}
+
+Child::~Child() {
+  close(socket_);
+  if (watcher_ == 0) return;
+  // Our end is the end of the whole job: nothing of it keeps a pipe open any more.
+  kill(watcher_, SIGCONT);
+  while (waitpid(watcher_, nullptr, 0) < 0 && errno == EINTR) {
   }
+}
+
+bool Child::tell(Order order, const std::string& more) const {
+  if (watcher_ == 0) return false;
+  kill(watcher_, SIGCONT);  // if somebody has stopped it
+  const std::string message = static_cast<char>(order) + more;
+  return send(socket_, message.data(), message.size(), MSG_NOSIGNAL) >= 0;
+}
+
+// The later one first: the watcher may look in between.
+void Child::trust_until(Instant end_at, Instant kill_at) {
+  trust_->kill_at = kill_at.time_since_epoch().count();
+  trust_->end_at = end_at.time_since_epoch().count();
+  if (watcher_ != 0) kill(watcher_, SIGCONT);  // if somebody has stopped it
+}
+
+void Child::ends_by(Instant kill_at) {
+  trust_->end_at = Trust::kNever;
+  trust_->kill_at = kill_at.time_since_epoch().count();
+  tell(Order::look);
+}
+
+Result<void> Child::start(const std::vector<std::string>& environment, int& exec_error) {
   exec_error = 0;
-  return Child(pid);
+  std::string variables;
+  for (const auto& variable : environment) variables += variable + '\0';
+  if (!tell(Order::start, variables)) return watcher_was_killed();
+  Report report{Event::none_left, 0};
+  // What is still on the way of the one before is over.
+  while (report.event != Event::started) {
+    pollfd answer{socket_, POLLIN, 0};
+    if (poll(&answer, 1, 100) <= 0) {
+      kill(watcher_, SIGCONT);  // if somebody has stopped it meanwhile
+      continue;
+    }
+    const ssize_t got = recv(socket_, &report, sizeof report, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got != sizeof report) return watcher_was_killed();
+    if (report.event == Event::failed) return cannot_start("fork", report.value);
+    if (report.event == Event::too_late) return ran_out_before_start();
+    if (report.event == Event::not_started) {
+      exec_error = report.value;
+      return cannot_start("exec", report.value);
+    }
+  }
+  pid_ = report.value;
+  exit_code_.reset();
+  any_left_ = true;
+  return {};
 }
 
 std::optional<int> Child::reap() {
-  int status = 0;
-  pid_t pid = waitpid(-1, &status, WNOHANG);
-  for (; pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
-    if (pid != pid_) continue;
-    exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  Report report{};
+  ssize_t got = 0;
+  while (watcher_ != 0 &&
+         (got = recv(socket_, &report, sizeof report, MSG_DONTWAIT)) == sizeof report) {
+    if (report.event == Event::exited) {
+      exit_code_ = report.value;
+      tell(Order::collect);
+    } else if (report.event == Event::none_left) {
+      any_left_ = false;
+    }
   }
-  // Orphans become our children, so as long as there are descendants some are those.
-  any_left_ = pid == 0;
+  if (got >= 0 || (errno != EAGAIN && errno != EINTR)) watcher_ = 0;
+  if (watcher_ == 0) reap_orphans();
   return exit_code_;
 }
 
-Reached Child::signal(int number) const { return exit_code_ ? Reached{} : send({pid_}, number); }
+// The watcher was killed: what was below it is ours now.
+void Child::reap_orphans() {
+  int status = 0;
+  pid_t pid = waitpid(-1, &status, WNOHANG);
+  for (; pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
+    if (pid == pid_) exit_code_ = exit_code_of(status);
+  }
+  any_left_ = pid == 0;
+  if (!any_left_ && !exit_code_) exit_code_ = 128 + SIGKILL;
+}
+
+Reached Child::signal(int number) const {
+  return exit_code_ ? Reached{} : send_signal({pid_}, number);
+}
 
 Reached Child::signal_all(int number) const {
-  auto all = descendants();
+  auto all = descendants_of(getpid());
+  std::erase(all, watcher_);
   // Also where /proc is missing, or hides the processes of other users.
   if (!exit_code_ && std::find(all.begin(), all.end(), pid_) == all.end()) {
     all.insert(all.begin(), pid_);
   }
-  return send(all, number);
+  return send_signal(all, number);
 }
+
+void Child::let_go() { tell(Order::let_go); }
 
 }  // namespace baton::cli

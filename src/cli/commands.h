@@ -39,6 +39,8 @@ struct RunArguments {
   std::string at_least_for = "0s";
   std::string grace = "10s";
   std::string metrics;
+  bool quiet = false;
+  int busy_exit_code = exit_code::busy;
   std::vector<std::string> metadata;
   std::vector<std::string> command;
 };
@@ -61,12 +63,14 @@ struct LeaderArguments {
 };
 
 struct LockFindArguments {
+  std::string name;
   std::string subject;
   std::string predicate;
   std::string mode;
   std::vector<std::string> resources;
   std::string holder;  // --owner of this command: whose locks to find
   std::size_t limit = 1000;
+  bool watch = false;
 };
 
 struct LockBreakArguments {
@@ -80,6 +84,13 @@ struct LockBreakArguments {
 struct LockShowArguments {
   std::string name;
   std::string predicate;
+};
+
+struct LockForgetArguments {
+  std::string name;
+  std::string predicate;
+  bool key = false;
+  bool damaged = false;
 };
 
 struct LockStatsArguments {
@@ -122,6 +133,7 @@ Result<int> leader_transfer(Context& context, const LeaderArguments& arguments);
 Result<int> lock_find(Context& context, const LockFindArguments& arguments);
 Result<int> lock_show(Context& context, const LockShowArguments& arguments);
 Result<int> lock_break(Context& context, const LockBreakArguments& arguments);
+Result<int> lock_forget(Context& context, const LockForgetArguments& arguments);
 Result<int> lock_stats(Context& context, const LockStatsArguments& arguments);
 Result<int> fence_check(Context& context, const FenceArguments& arguments);
 Result<int> fence_rebase(Context& context, const FenceArguments& arguments);

@@ -1,51 +1,66 @@
 #include "cli/counted_locks.h"
 
 #ifdef BATON_HAS_METRICS
-
 #include "cli/json_writer.h"
 #include "observe/lock_metrics.h"
 #include "observe/metrics_server.h"
+#endif
 
 namespace baton::cli {
+namespace {
+
+Result<LockClient> open_patiently(const std::string& url, const ClientOptions& options,
+                                  const TryAgain& again) {
+  while (true) {
+    auto locks = open(url, options);
+    if (locks || !again(locks.error())) return locks;
+  }
+}
+
+}  // namespace
+
+#ifdef BATON_HAS_METRICS
 
 Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
-                                  const Output& out) {
-  if (metrics.empty()) {
-    auto locks = open(settings.store, {.owner = settings.owner});
-    if (!locks) return locks.error();
-    return CountedLocks{nullptr, std::move(*locks)};
+                                  const Output& out, const TryAgain& again) {
+  ClientOptions options{.owner = settings.owner};
+  std::shared_ptr<observe::MetricsServer> server;
+  if (!metrics.empty()) {
+    const auto counted = std::make_shared<observe::Metrics>();
+    auto started = observe::MetricsServer::start(metrics, counted);
+    if (!started) return started.error();
+    server = std::move(*started);
+    options.observer = std::make_shared<observe::LockMetrics>(counted);
   }
-  const auto counted = std::make_shared<observe::Metrics>();
-  auto server = observe::MetricsServer::start(metrics, counted);
-  if (!server) return server.error();
-  auto locks = open(settings.store, {.owner = settings.owner,
-                                     .observer = std::make_shared<observe::LockMetrics>(counted)});
+  auto locks = open_patiently(settings.store, options, again);
   if (!locks) return locks.error();
+  if (server != nullptr && !server->warning().empty()) {
+    const std::string& warning = server->warning();
+    JsonWriter json;
+    json.begin_object().field("event", "warning").field("message", warning).end_object();
+    out.event("warning: " + warning, json.text());
+  }
   if (metrics.ends_with(":0")) {
-    const std::string url = (*server)->url() + "/metrics";
+    const std::string url = server->url() + "/metrics";
     JsonWriter json;
     json.begin_object().field("event", "metrics").field("url", url).end_object();
     out.event("metrics on " + url, json.text());
   }
-  return CountedLocks{std::move(*server), std::move(*locks)};
+  return CountedLocks{std::move(server), std::move(*locks)};
 }
-
-}  // namespace baton::cli
 
 #else
 
-namespace baton::cli {
-
 Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
-                                  const Output& /*out*/) {
+                                  const Output& /*out*/, const TryAgain& again) {
   if (!metrics.empty()) {
     return Error{.code = Code::unsupported, .message = "this build of Baton has no --metrics"};
   }
-  auto locks = open(settings.store, {.owner = settings.owner});
+  auto locks = open_patiently(settings.store, {.owner = settings.owner}, again);
   if (!locks) return locks.error();
   return CountedLocks{nullptr, std::move(*locks)};
 }
 
-}  // namespace baton::cli
-
 #endif
+
+}  // namespace baton::cli

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,7 +18,11 @@ struct CountedLocks {
 
 // `metrics` is what --metrics says: IP:PORT, on which the client's metrics are served at /metrics
 // as long as the server is kept. Empty: none. Who asks for any free port is told which.
+//
+// A store that cannot be opened is tried again for as long as `again` says so.
+using TryAgain = std::function<bool(const Error& error)>;
 [[nodiscard]] Result<CountedLocks> open_counted(const Settings& settings,
-                                                const std::string& metrics, const Output& out);
+                                                const std::string& metrics, const Output& out,
+                                                const TryAgain& again);
 
 }  // namespace baton::cli

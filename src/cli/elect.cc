@@ -18,6 +18,7 @@
 #include "cli/counted_locks.h"
 #include "cli/json_writer.h"
 #include "cli/signals.h"
+#include "cli/store_wait.h"
 #include "cli/supervisor.h"
 
 namespace baton::cli {
@@ -59,14 +60,13 @@ class Listener {
   std::stop_callback<std::function<void()>> on_signal_;
 };
 
-// Runs on the main thread: the kernel kills the command when the thread that started it ends.
 class Candidate {
  public:
-  Candidate(Context& context, const ElectArguments& arguments, std::string program,
-            const Signals& signals, Millis grace)
+  Candidate(Context& context, const ElectArguments& arguments, Child& child, const Signals& signals,
+            Millis grace)
       : context_(context),
         arguments_(arguments),
-        program_(std::move(program)),
+        child_(child),
         signals_(signals),
         grace_(grace),
         listener_(std::make_unique<Listener>(signals_, end_)) {}
@@ -118,15 +118,14 @@ class Candidate {
     while (true) {
       auto environment = environment_of(term.lease());
       environment.push_back("BATON_TERM=" + std::to_string(term.term()));
+      Supervisor supervisor(child_, signals_, term.lease(), stop, grace_,
+                            [this](const std::string& message) { warn(message); });
       int exec_error = 0;
-      auto child = Child::start(program_, arguments_.command, environment, signals_.mask_before(),
-                                exec_error);
-      if (!child) {
-        exit_code_ = not_started(child.error(), exec_error);
+      if (auto started = supervisor.start(environment, exec_error); !started) {
+        if (started.error().code == Code::lost) break;
+        exit_code_ = not_started(started.error(), exec_error);
         return false;
       }
-      Supervisor supervisor(*child, signals_, term.lease(), stop, grace_,
-                            [this](const std::string& message) { warn(message); });
       const int code = supervisor.wait();
       exit_code_ = code;
       if (supervisor.left_behind()) {
@@ -188,7 +187,7 @@ class Candidate {
 
   Context& context_;
   const ElectArguments& arguments_;
-  const std::string program_;
+  Child& child_;
   const Signals& signals_;
   const Millis grace_;
   std::stop_source end_;
@@ -199,7 +198,7 @@ class Candidate {
 }  // namespace
 
 Result<int> elect(Context& context, const ElectArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto plan = make_plan(arguments, *settings);
   if (!plan) return plan.error();
@@ -211,10 +210,14 @@ Result<int> elect(Context& context, const ElectArguments& arguments) {
     return cannot_start(context, arguments.command.front(), program.exit_code);
   }
 
+  auto child = Child::prepare(
+      {program.path, arguments.command, grace_if_killed(settings->store, plan->grace)});
+  if (!child) return child.error();
   const Signals signals;
-  Candidate candidate(context, arguments, program.path, signals, plan->grace);
+  Candidate candidate(context, arguments, **child, signals, plan->grace);
   if (!arguments.node.empty()) settings->owner = arguments.node;
-  auto opened = open_counted(*settings, arguments.metrics, context.out);
+  auto opened =
+      open_counted(*settings, arguments.metrics, context.out, StoreWait(context.out, std::nullopt));
   if (!opened) return opened.error();
   candidate.store_is_open();
   plan->options.on_new_leader = [&, self = opened->locks.owner()](const Leader& leader) {

@@ -1,6 +1,7 @@
 // baton fence: check, rebase, install.
 
 #include <charconv>
+#include <cstdlib>
 
 #include <fmt/core.h>
 
@@ -25,7 +26,6 @@ Result<std::unique_ptr<FenceDatabase>> open_database(const std::string& url) {
   if (scheme == "postgres" || scheme == "postgresql") return open_postgres_fence(url);
 #endif
 #ifdef BATON_HAS_STORE_REDIS
-  // rediss: is refused there, with the reason.
   if (scheme == "redis" || scheme == "redis+unix" || scheme == "rediss") {
     return open_redis_fence(url);
   }
@@ -44,21 +44,18 @@ Result<Token> parse_token(const std::string& text) {
   return token;
 }
 
-struct Claim {
-  std::string key;
-  Mode mode = Mode::X;
-};
-
 // Whether the predicate is part of a name's key is for the policy to say, which is in the store.
-Result<Claim> claim_of(Context& context, const FenceArguments& arguments) {
+Result<FenceToken> claim_of(Context& context, const FenceArguments& arguments) {
+  auto token = parse_token(arguments.token);
+  if (!token) return token.error();
   auto mode = parse_mode_argument(arguments.mode);
   if (!mode) return mode.error();
   if (arguments.key) {
     auto name = parse_key(arguments.name);
     if (!name) return name.error();
-    return Claim{arguments.name, mode->value_or(Mode::X)};
+    return FenceToken{arguments.name, mode->value_or(Mode::X), *token};
   }
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto what = parse_name(arguments.name, arguments.predicate, settings->region);
   if (!what) return what.error();
@@ -66,18 +63,37 @@ Result<Claim> claim_of(Context& context, const FenceArguments& arguments) {
   if (!store) return store.error();
   auto policy = policy::read_policy(**store, BootClock::now() + kOpenLimit);
   if (!policy) return policy.error();
-  return Claim{key_of(*policy, what->name), mode->value_or(what->mode.value_or(Mode::X))};
+  return FenceToken{key_of(*policy, what->name), mode->value_or(what->mode.value_or(Mode::X)),
+                    *token};
 }
 
-void report_check(Context& context, const std::string& key, Token token, bool accepted) {
+// One name and its token, or all that the lease of the `baton run` around us holds.
+Result<std::vector<FenceToken>> claims_of(Context& context, const FenceArguments& arguments) {
+  if (!arguments.name.empty()) {
+    if (arguments.token.empty()) return bad_request("give the TOKEN too, as in $BATON_TOKEN");
+    auto one = claim_of(context, arguments);
+    if (!one) return one.error();
+    return std::vector<FenceToken>{std::move(*one)};
+  }
+  const char* const lease = std::getenv("BATON_FENCE");
+  if (lease == nullptr) {
+    return bad_request("give NAME and TOKEN, or the lease in $BATON_FENCE, as baton run does");
+  }
+  return parse_fence_tokens(lease);
+}
+
+void report_check(Context& context, const std::vector<FenceToken>& claims, bool accepted) {
+  const auto& [key, mode, token] = claims.front();
   if (context.out.json()) {
     JsonWriter json;
     json.begin_object().field("key", key).field("token", token).field("accepted", accepted);
     json.end_object();
     context.out.line(json.text());
   } else {
+    const std::string others =
+        claims.size() == 1 ? "" : fmt::format(", with {} more of its lease,", claims.size() - 1);
     context.out.line(printable(fmt::format(
-        "{}: token {} {}", key, token,
+        "{}: token {}{} {}", key, token, others,
         accepted ? "would be accepted" : "would be refused: a newer holder has been there")));
   }
 }
@@ -85,20 +101,18 @@ void report_check(Context& context, const std::string& key, Token token, bool ac
 }  // namespace
 
 Result<int> fence_check(Context& context, const FenceArguments& arguments) {
-  auto token = parse_token(arguments.token);
-  if (!token) return token.error();
-  auto claim = claim_of(context, arguments);
-  if (!claim) return claim.error();
+  auto claims = claims_of(context, arguments);
+  if (!claims) return claims.error();
   auto database = open_database(arguments.database);
   if (!database) return database.error();
-  const auto verdict = (*database)->check(claim->key, claim->mode, *token);
+  const auto verdict = (*database)->check(*claims);
   if (!verdict && verdict.error().code != Code::fenced) return verdict.error();
-  report_check(context, claim->key, *token, verdict.has_value());
+  report_check(context, *claims, verdict.has_value());
   return verdict ? exit_code::ok : exit_code::fenced;
 }
 
 Result<int> fence_rebase(Context& context, const FenceArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto database = open_database(arguments.database);
   if (!database) return database.error();

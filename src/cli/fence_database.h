@@ -16,7 +16,7 @@ class FenceDatabase {
   virtual Result<Token> highest() = 0;
 
   // In a transaction that is rolled back: records nothing.
-  virtual Result<void> check(std::string_view key, Mode mode, Token token) = 0;
+  virtual Result<void> check(std::span<const FenceToken> tokens) = 0;
 };
 
 Result<std::unique_ptr<FenceDatabase>> open_sqlite_fence(std::string_view url);

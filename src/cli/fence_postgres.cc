@@ -44,9 +44,9 @@ class PostgresFence final : public FenceDatabase {
   Result<void> install() override { return install_fence(connection_.get()); }
   Result<Token> highest() override { return highest_fenced(connection_.get()); }
 
-  Result<void> check(std::string_view key, Mode mode, Token token) override {
+  Result<void> check(std::span<const FenceToken> tokens) override {
     if (auto ok = execute("BEGIN"); !ok) return ok;
-    auto verdict = fence(connection_.get(), key, mode, token);
+    auto verdict = fence(connection_.get(), tokens);
     (void)execute("ROLLBACK");
     return verdict;
   }

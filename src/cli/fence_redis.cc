@@ -21,8 +21,8 @@ class RedisFence final : public FenceDatabase {
 
   Result<void> install() override { return install_fence(connection_.get()); }
   Result<Token> highest() override { return highest_fenced(connection_.get()); }
-  Result<void> check(std::string_view key, Mode mode, Token token) override {
-    return store::redis::look_at_fence(connection_.get(), key, mode, token);
+  Result<void> check(std::span<const FenceToken> tokens) override {
+    return store::redis::look_at_fence(connection_.get(), tokens);
   }
 
  private:
@@ -55,6 +55,12 @@ Result<void> expect_ok(redisContext* connection, const store::redis::Settings& s
 Result<std::unique_ptr<FenceDatabase>> open_redis_fence(const std::string& url) {
   const auto settings = store::redis::parse_settings(url);
   if (!settings) return settings.error();
+  if (settings->tls) {
+    return Error{.code = Code::unsupported,
+                 .message = settings->location +
+                            ": the fence of this command has no TLS, only the store has; put a TLS "
+                            "tunnel such as stunnel in front of Redis and use redis:// to it"};
+  }
   const auto& [host, port] = settings->node;
   Connection connection(port == 0 ? redisConnectUnixWithTimeout(host.c_str(), kPatience)
                                   : redisConnectWithTimeout(host.c_str(), port, kPatience));

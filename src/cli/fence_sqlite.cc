@@ -35,9 +35,9 @@ class SqliteFence final : public FenceDatabase {
     return highest;
   }
 
-  Result<void> check(std::string_view key, Mode mode, Token token) override {
+  Result<void> check(std::span<const FenceToken> tokens) override {
     if (auto ok = execute("BEGIN IMMEDIATE"); !ok) return ok;
-    auto verdict = fence(database_.get(), key, mode, token);
+    auto verdict = fence(database_.get(), tokens);
     (void)execute("ROLLBACK");
     if (!verdict) return hint(verdict.error());
     return verdict;

@@ -115,7 +115,7 @@ struct Opened {
 };
 
 Result<Opened> open_store_of(Context& context) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto locks = open(settings->store, {.owner = settings->owner});
   if (!locks) return locks.error();

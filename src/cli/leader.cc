@@ -24,7 +24,7 @@ struct Place {
 };
 
 Result<Place> open_place(Context& context, const std::string& name) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto lock = election_lock(name, settings->region.empty() ? kDefaultRegion : settings->region);
   if (!lock) return lock.error();

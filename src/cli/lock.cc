@@ -1,4 +1,4 @@
-// baton lock: find, show, break. Counting them is in stats.cc.
+// baton lock: show, break, forget. Finding them is in find.cc, counting them in stats.cc.
 
 #include <unistd.h>
 
@@ -7,14 +7,21 @@
 
 #include <fmt/core.h>
 
+#include "baton/policy.h"
+#include "baton/store_admin.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/lock_view.h"
+#include "policy/apply_policy.h"
 
 namespace baton::cli {
 namespace {
 
 constexpr Millis kLookEvery{200};
+constexpr Millis kOpenLimit{10'000};
+constexpr std::string_view kNotTold =
+    "whoever held the lock was not told and may still be writing; only a fence on the data stops "
+    "it";
 constexpr std::string_view kNotWaitedFor =
     "the holder was not waited for and may still be writing; only a fence on the data stops it";
 
@@ -24,72 +31,10 @@ Result<LockClient> connect(const Settings& settings) {
 
 std::string in(Millis time) { return "in " + about(time); }
 
-bool asked_for(const Query& query, const auto& who) {
-  return (query.predicate.empty() || who.predicate == query.predicate) &&
-         (!query.mode || who.mode == *query.mode) &&
-         (query.owner.empty() || who.owner == query.owner);
-}
-
-// One row a holder that was asked for, and one a waiter where only waiters were.
-void add_rows(const Query& query, const LockInfo& info,
-              std::vector<std::vector<std::string>>& rows) {
-  const std::string name = shown_name(info.key);
-  const std::string waiting = info.waiting > 0 ? std::to_string(info.waiting) : "-";
-  bool any = false;
-  for (const auto& holder : info.holders) {
-    if (!asked_for(query, holder)) continue;
-    any = true;
-    rows.push_back({name, std::string(long_name(holder.mode)), holder.predicate, holder.owner,
-                    std::to_string(holder.token), about(holder.held_for), in(holder.expires_in),
-                    waiting, shown_state(holder)});
-  }
-  if (any) return;
-  for (const auto& waiter : info.waiters) {
-    if (!asked_for(query, waiter)) continue;
-    rows.push_back({name, std::string(long_name(waiter.mode)), waiter.predicate, waiter.owner, "-",
-                    "-", "-", waiting, "waiting"});
-  }
-}
-
-// The same rules for a path of resources as for a name, so that %2F works here too.
-Result<std::vector<std::string>> parse_resources(const std::vector<std::string>& texts) {
-  std::vector<std::string> out;
-  for (const auto& text : texts) {
-    auto path = parse_path("x/" + text);
-    if (!path) return path.error();
-    out.insert(out.end(), path->resources.begin(), path->resources.end());
-  }
-  return out;
-}
-
-Result<Query> make_query(const LockFindArguments& arguments, const Settings& settings) {
-  Query query;
-  query.region = settings.region;
-  query.subject = arguments.subject;
-  query.predicate = arguments.predicate;
-  query.owner = arguments.holder;
-  query.limit = arguments.limit;
-  if (arguments.limit == 0 || arguments.limit > 100'000) {
-    return bad_request("--limit: from 1 to 100000");
-  }
-  auto resources = parse_resources(arguments.resources);
-  if (!resources) return resources.error();
-  query.resources = std::move(*resources);
-  auto mode = parse_mode_argument(arguments.mode);
-  if (!mode) return mode.error();
-  query.mode = *mode;
-  for (const auto* text : {&query.region, &query.subject, &query.predicate}) {
-    if (text->empty()) continue;
-    if (auto ok = validate(LockName{.subject = *text}); !ok) return ok.error();
-  }
-  return query;
-}
-
 std::string summary(const LockInfo& info) {
   if (info.holders.empty() && info.waiting == 0) return shown_name(info.key) + " is free";
-  const std::size_t held = info.holders.size();
-  return fmt::format("{}: {} holder{}, {} waiting", shown_name(info.key), held,
-                     held == 1 ? "" : "s", info.waiting);
+  return fmt::format("{}: {}, {} waiting", shown_name(info.key),
+                     counted(info.holders.size(), "holder"), info.waiting);
 }
 
 void show_people(Context& context, const LockInfo& info) {
@@ -182,42 +127,8 @@ void report_break(Context& context, const LockName& name, const std::vector<Hold
 
 }  // namespace
 
-Result<int> lock_find(Context& context, const LockFindArguments& arguments) {
-  auto settings = resolve_settings(context.given);
-  if (!settings) return settings.error();
-  auto query = make_query(arguments, *settings);
-  if (!query) return query.error();
-  auto locks = connect(*settings);
-  if (!locks) return locks.error();
-  auto page = locks->find(*query);
-  if (!page) return page.error();
-  if (context.out.json()) {
-    JsonWriter json;
-    json.begin_object().key("locks").begin_array();
-    for (const auto& info : page->items) write_json(json, info);
-    json.end_array().field("more", !page->next.empty()).end_object();
-    context.out.line(json.text());
-    return exit_code::ok;
-  }
-  std::vector<std::vector<std::string>> rows;
-  for (const auto& info : page->items) add_rows(*query, info, rows);
-  if (rows.empty()) {
-    context.out.line("no locks match");
-    return exit_code::ok;
-  }
-  context.out.table(
-      {"NAME", "MODE", "PREDICATE", "OWNER", "TOKEN", "HELD", "EXPIRES", "WAITING", "STATE"}, rows);
-  if (!page->next.empty()) {
-    context.out.warning(
-        fmt::format("only the first {} names are shown; narrow the search or raise "
-                    "--limit",
-                    page->items.size()));
-  }
-  return exit_code::ok;
-}
-
 Result<int> lock_show(Context& context, const LockShowArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto what = parse_name(arguments.name, arguments.predicate, settings->region);
   if (!what) return what.error();
@@ -240,7 +151,7 @@ Result<int> lock_show(Context& context, const LockShowArguments& arguments) {
 }
 
 Result<int> lock_break(Context& context, const LockBreakArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto what = parse_name(arguments.name, arguments.predicate, settings->region);
   if (!what) return what.error();
@@ -261,6 +172,39 @@ Result<int> lock_break(Context& context, const LockBreakArguments& arguments) {
     }
   }
   report_break(context, what->name, *hit, arguments.now && !hit->empty() ? kNotWaitedFor : "");
+  return exit_code::ok;
+}
+
+Result<int> lock_forget(Context& context, const LockForgetArguments& arguments) {
+  if (!arguments.damaged) {
+    return bad_request(
+        "only a damaged lock can be forgotten, with --damaged; to take one from its holders, use "
+        "baton lock break");
+  }
+  auto settings = resolve_settings(context);
+  if (!settings) return settings.error();
+  std::string key = arguments.name;
+  if (!arguments.key) {
+    auto what = parse_name(arguments.name, arguments.predicate, settings->region);
+    if (!what) return what.error();
+    auto store = open_store(settings->store, BootClock::now() + kOpenLimit);
+    if (!store) return store.error();
+    auto policy = policy::read_policy(**store, BootClock::now() + kOpenLimit);
+    if (!policy) return policy.error();
+    key = key_of(*policy, what->name);
+  }
+  auto admin = open_admin(settings->store, BootClock::now() + kOpenLimit);
+  if (!admin) return admin.error();
+  auto forgotten = (*admin)->forget_damaged(key, BootClock::now() + kOpenLimit);
+  if (!forgotten) return forgotten.error();
+  context.out.warning(kNotTold);
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("key", key).field("forgotten", true).field("warning", kNotTold);
+    context.out.line(json.end_object().text());
+  } else {
+    context.out.line(printable(key + ": what the store kept was damaged and is gone"));
+  }
   return exit_code::ok;
 }
 

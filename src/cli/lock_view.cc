@@ -47,6 +47,7 @@ void write_json(JsonWriter& json, const LockInfo& info) {
     for (const auto& resource : name->resources) json.value(resource);
     json.end_array();
   }
+  if (!info.damage.empty()) json.field("damage", info.damage);
   json.key("holders").begin_array();
   for (const auto& holder : info.holders) write_json(json, holder);
   json.end_array().field("waiting", info.waiting).key("waiters").begin_array();

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
+#include "baton/locks.h"
 #include "cli/options.h"
 
 namespace baton::cli {
@@ -48,13 +51,27 @@ int start(std::vector<std::string> words, Arguments& all) {
   return perform(all, out);
 }
 
+// Every user of the machine can read the command line of a process: once it is copied, the
+// passwords in its URLs are overwritten. Behind -- stands the command's own.
+void hide_passwords(int argc, char** argv) {
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view word(argv[i]);
+    std::string shown = redact_url(word);
+    if (shown == word) continue;
+    shown.resize(word.size());
+    std::copy(shown.begin(), shown.end(), argv[i]);
+  }
+}
+
 }  // namespace
 }  // namespace baton::cli
 
 int main(int argc, char** argv) {
   baton::cli::Arguments all;
   try {
-    return baton::cli::start({argv + 1, argv + argc}, all);
+    std::vector<std::string> words(argv + 1, argv + argc);
+    baton::cli::hide_passwords(argc, argv);
+    return baton::cli::start(std::move(words), all);
   } catch (const std::exception& problem) {
     baton::cli::Output(all.json).error("error", std::string("internal error: ") + problem.what());
     return baton::cli::exit_code::error;

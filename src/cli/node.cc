@@ -28,7 +28,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 }  // namespace
 
 Result<int> node_list(Context& context, const NodeArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto locks = open(settings->store, {.owner = settings->owner});
   if (!locks) return locks.error();

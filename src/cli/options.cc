@@ -17,9 +17,10 @@ void add_run(Command& app, Arguments& all) {
       "run", "Run a command under a lock",
       "  baton run nightly-report --ttl 1m -- ./report.sh\n"
       "  baton run page/fs-1/doc-7/3 --predicate extracting --wait 30s -- extract 3\n\n"
-      "CMD finds BATON_NAME, BATON_TOKEN, BATON_GRANT and BATON_MODE in its environment.\n"
-      "Exit code: that of CMD, 128 + N if signal N ended it; 75 if the lock is busy,\n"
-      "76 if it was lost, 127 or 126 if CMD cannot be found or executed.");
+      "CMD finds BATON_NAME, BATON_TOKEN, BATON_GRANT, BATON_MODE and BATON_FENCE in its\n"
+      "environment.\n"
+      "Exit code: that of CMD, 128 + N if signal N ended it; 75 (--busy-exit-code) if the lock\n"
+      "is busy, 76 if it was lost, 127 or 126 if CMD cannot be found or executed.");
   run_app.followed_by("-- CMD [ARG...]");
   auto& run_with = all.run;
   run_app.add("NAME", run_with.name, kName).type("").required();
@@ -34,17 +35,31 @@ void add_run(Command& app, Arguments& all) {
       .type("KEY=VALUE")
       .one_value_a_time();
   add_grace(run_app, run_with.grace);
+  run_app.add("--quiet", run_with.quiet, "No word if the lock is busy, nor while waiting for it");
+  run_app
+      .add("--busy-exit-code", run_with.busy_exit_code,
+           "Exit code if the lock is busy or not free in time")
+      .type("N")
+      .between(0, 255)
+      .shows_default();
   add_metrics(run_app, run_with.metrics);
   add_common(run_app, all);
   does(run_app, all, run, all.run);
 }
 
+void add_find_limits(Command app, Arguments& all) {
+  app.add("--limit", all.find.limit, "At most so many names").type("N").shows_default();
+  app.add("--watch", all.find.watch, "Go on and show what changes, until Ctrl-C");
+}
+
 void add_lock_find(Command lock, Arguments& all) {
   auto app = lock.add_command("find", "Find locks that are held or waited for",
                               "  baton lock find\n"
-                              "  baton lock find --subject page --resource fs-abc123\n"
-                              "  baton lock find --owner web-1:4711 --json");
+                              "  baton lock find page/fs-abc123\n"
+                              "  baton lock find --owner web-1:4711 --json\n"
+                              "  baton lock find --watch");
   auto& find = all.find;
+  app.add("NAME", find.name, "Only this name and all below it").type("");
   app.add("--subject", find.subject, "Only of this subject").type("S");
   app.add("--predicate", find.predicate, "Only held or wanted for this").type("P");
   app.add("--mode", find.mode, "Only held or wanted in this mode").type("M");
@@ -52,14 +67,20 @@ void add_lock_find(Command lock, Arguments& all) {
       .type("PREFIX")
       .one_value_a_time();
   app.add("--owner", find.holder, "Only held or wanted by this owner").type("WHO");
-  app.add("--limit", find.limit, "At most so many names").type("N").shows_default();
+  add_find_limits(app, all);
   add_common(app, all, true, false);
   does(app, all, lock_find, all.find);
+
+  auto list = lock.add_command("list", "List all locks: the same as 'lock find' without a filter",
+                               "  baton lock list");
+  add_find_limits(list, all);
+  add_common(list, all, true, false);
+  does(list, all, lock_find, all.find);
 }
 
 void add_lock(Command& root, Arguments& all) {
   auto lock = root.add_noun("lock", "Look at locks, and break them",
-                            "  baton lock find --subject page --resource fs-abc123\n"
+                            "  baton lock list\n"
                             "  baton lock show page/fs-abc123/doc-7/3\n"
                             "  baton lock break nightly-report --reason 'host is gone'");
   add_lock_find(lock, all);
@@ -87,6 +108,18 @@ void add_lock(Command& root, Arguments& all) {
   add_common(break_app, all);
   does(break_app, all, lock_break, all.break_);
 
+  auto forget = lock.add_command(
+      "forget", "Remove what the store keeps of a lock, if that is damaged",
+      "  baton lock forget nightly-report --damaged\n\n"
+      "Whoever holds the lock is not told: first make sure that nobody does. Its note is lost.");
+  forget.add("NAME", all.forget.name, kName).type("").required();
+  forget.add("--damaged", all.forget.damaged, "Required: nothing else can be forgotten");
+  forget.add("--key", all.forget.key, "NAME is a key, as the doctor shows it");
+  forget.add("--predicate", all.forget.predicate, "For subjects whose scope is the predicate")
+      .type("P");
+  add_common(forget, all);
+  does(forget, all, lock_forget, all.forget);
+
   auto stats = lock.add_command("stats", "Count locks by subject and predicate",
                                 "  baton lock stats --top 3");
   stats.add("--top", all.stats.top, "So many of the most contended names")
@@ -104,16 +137,17 @@ void add_database(Command app, Arguments& all) {
 }
 
 void add_fence(Command& root, Arguments& all) {
-  auto fence = root.add_noun(
-      "fence", "Keep ex-holders from writing",
-      "  baton fence install --database sqlite:shop.db\n"
-      "  baton fence check --key \"$BATON_NAME\" \"$BATON_TOKEN\" --database sqlite:shop.db");
+  auto fence = root.add_noun("fence", "Keep ex-holders from writing",
+                             "  baton fence install --database sqlite:shop.db\n"
+                             "  baton run report -- baton fence check --database sqlite:shop.db");
   auto check = fence.add_command(
       "check", "Would a write with this token still be accepted? Records nothing",
+      "  baton fence check --database sqlite:shop.db      # under baton run: $BATON_FENCE\n"
       "  baton fence check --key \"$BATON_NAME\" \"$BATON_TOKEN\" --database sqlite:shop.db\n\n"
+      "Without NAME it checks all names and ancestors of the lease in BATON_FENCE.\n"
       "Exit code: 0 if it would, 77 if a newer holder has been there.");
-  check.add("NAME", all.fence.name, kName).type("").required();
-  check.add("TOKEN", all.fence.token, "As in BATON_TOKEN").type("").required();
+  check.add("NAME", all.fence.name, kName).type("");
+  check.add("TOKEN", all.fence.token, "As in BATON_TOKEN").type("");
   check.add("--key", all.fence.key, "NAME is a key, as in BATON_NAME");
   check.add("--mode", all.fence.mode, "The mode it was held in; default exclusive").type("M");
   check.add("--predicate", all.fence.predicate, "For subjects whose scope is the predicate")
@@ -123,7 +157,7 @@ void add_fence(Command& root, Arguments& all) {
   does(check, all, fence_check, all.fence);
 
   auto rebase = fence.add_command(
-      "rebase", "After a restore: lift the store's tokens above all that the fence has seen",
+      "rebase", "After a restore: raise the store's tokens above those of the fence",
       "  baton fence rebase --database postgres://app@db/shop");
   add_database(rebase, all);
   add_common(rebase, all);
@@ -186,6 +220,10 @@ void add_policy(Command& root, Arguments& all) {
 }
 
 void add_rest(Command& root, Arguments& all) {
+  auto help = root.add_command("help", "Show the help of a command",
+                               "  baton help\n  baton help lock find");
+  help.add("COMMAND", all.help_of, "As 'lock find'; none: of baton itself").type("");
+  help.when_given([&all] { all.wants_help = true; });
   auto version_app = root.add_command("version", "Show the version", "  baton version --json");
   add_common(version_app, all, false);
   does(version_app, all, version);
@@ -201,10 +239,11 @@ void describe(Command& root, Arguments& all) {
       "Examples:\n"
       "  baton run nightly-report --ttl 1m -- ./report.sh    on every machine; one runs it\n"
       "  baton elect outbox -- ./publisher                   on every machine; the leader runs it\n"
-      "  baton lock find --subject page                      who holds what\n\n"
+      "  baton lock list                                     who holds what\n\n"
       "The store is --store, $BATON_STORE, 'store:' in baton.yaml (here or in\n"
       "$XDG_CONFIG_HOME/baton), or else a file of your own in $XDG_STATE_HOME/baton.");
   root.group_help(kCommonOptions);
+  root.add_version_flag(kCommonOptions);
   add_common(root, all);  // before the command or behind it, as one is used to
   add_run(root, all);
   add_elect(root, all);
@@ -237,8 +276,15 @@ Understood parse(std::vector<std::string> words, Arguments& all) {
       !program.is_followed()) {
     understood.wrong = "only run and elect take a command behind '--'; see 'baton --help'";
   }
+  if (understood.version) all.command = version;
+  if (all.wants_help && understood.wrong.empty() && understood.help.empty()) {
+    all.wants_help = false;
+    std::vector<std::string> instead = all.help_of;
+    instead.emplace_back("--help");
+    return parse(std::move(instead), all);
+  }
   // Words that are not understood may have ended before --json was.
-  if (!understood.wrong.empty()) {
+  if (!understood.wrong.empty() || understood.version) {
     all.json = std::find(words.begin(), words.end(), "--json") != words.end();
   }
   return understood;

@@ -18,6 +18,7 @@ struct Arguments {
   LeaderArguments leader;
   LockFindArguments find;
   LockShowArguments show;
+  LockForgetArguments forget;
   LockBreakArguments break_;
   LockStatsArguments stats;
   FenceArguments fence;
@@ -26,6 +27,8 @@ struct Arguments {
   JobArguments job;
   NodeArguments node;
   std::string shell;
+  bool wants_help = false;  // of help_of
+  std::vector<std::string> help_of;
   std::function<Result<int>(Context&)> command;
 };
 

@@ -9,7 +9,7 @@ void add_common(Command app, Arguments& all, bool uses_store, bool owner) {
       .group(kCommonOptions);
   if (!uses_store) return;
   app.add("--store", all.given.store,
-          "Where the locks are: sqlite:PATH, memory:, or one of\n"
+          "Where the locks are: sqlite:PATH, or one of\n"
           "postgres:// postgres-advisory:// redis:// etcd:// k8s://")
       .type("URL")
       .group(kCommonOptions);

@@ -26,8 +26,9 @@ void add_elect(Command& root, Arguments& all) {
       "elect", "Run a command while we lead",
       "  baton elect outbox -- ./publisher\n"
       "  baton elect views/orders --node pod-2 --ttl 5s --restart -- ./project orders\n\n"
-      "CMD finds BATON_TERM (the same as BATON_TOKEN), BATON_NAME, BATON_GRANT and BATON_MODE\n"
-      "in its environment. If leadership is lost CMD is ended, and started again when it\n"
+      "CMD finds BATON_TERM (the same as BATON_TOKEN), BATON_NAME, BATON_GRANT, BATON_MODE and\n"
+      "BATON_FENCE in its environment. If leadership is lost CMD is ended, and started again when "
+      "it\n"
       "returns. If CMD ends by itself, so does baton, with its exit code.\n"
       "Exit code: that of CMD, 128 + N if signal N ended it or the wait; 127 or 126 if CMD\n"
       "cannot be found or executed.");

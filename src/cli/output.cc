@@ -1,14 +1,17 @@
 #include "cli/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include <fmt/core.h>
 
 #include "cli/json_writer.h"
+#include "core/utf8.h"
 
 namespace baton::cli {
 namespace {
@@ -33,20 +36,52 @@ std::size_t width(std::string_view text) {
   }));
 }
 
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+// Control characters, and what Unicode calls format characters: they have no shape of their own,
+// but change the order in which their neighbours are shown.
+constexpr Range kHidden[] = {{0x0000, 0x001F}, {0x007F, 0x009F},  {0x00AD, 0x00AD},
+                             {0x061C, 0x061C}, {0x180E, 0x180E},  {0x200B, 0x200F},
+                             {0x2028, 0x202E}, {0x2060, 0x206F},  {0xFEFF, 0xFEFF},
+                             {0xFFF9, 0xFFFB}, {0xE0000, 0xE007F}};
+
+bool is_hidden(std::uint32_t point) {
+  return std::any_of(std::begin(kHidden), std::end(kHidden), [point](const Range& range) {
+    return point >= range.first && point <= range.last;
+  });
+}
+
+std::size_t columns(int file) {
+  winsize size{};
+  return ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+}
+
+// A line that wraps could not be replaced by the next one.
+std::string first_columns(const std::string& text, std::size_t most) {
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xC0U) != 0x80;
+    if (begins && ++shown > most) break;
+  }
+  return text.substr(0, end);
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    // U+0080 to U+009F are controls too.
-    const bool second_set =
-        byte == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;
-    if (second_set) ++i;
-    if (byte < 0x20 || byte == 0x7F || second_set) {
-      out += '?';
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t begin = i;
+    const auto point = core::next_code_point(text, i);
+    if (!point) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i++]));
+    } else if (is_hidden(*point)) {
+      out += fmt::format("\\u{:04x}", *point);
     } else {
-      out += text[i];
+      out += text.substr(begin, i - begin);
     }
   }
   return out;
@@ -62,8 +97,13 @@ std::string about(Millis time) {
   return fmt::format("{}d{}h", seconds / 86'400, seconds / 3600 % 24);
 }
 
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
 Output::Output(bool json)
     : json_(json),
+      out_terminal_(is_clever_terminal(STDOUT_FILENO)),
       out_colours_(wants_colours(STDOUT_FILENO)),
       err_colours_(wants_colours(STDERR_FILENO)),
       err_terminal_(is_clever_terminal(STDERR_FILENO)) {}
@@ -128,6 +168,12 @@ void Output::error(std::string_view code, std::string_view message, bool retryab
   fmt::print(stderr, "{} {}\n", paint("baton:", Style::red, err_colours_), printable(message));
 }
 
+void Output::hint(std::string_view message) const {
+  if (json_ || quiet_ || isatty(STDERR_FILENO) != 1) return;
+  std::fflush(stdout);
+  fmt::print(stderr, "{} {}\n", paint("baton:", Style::dim, err_colours_), printable(message));
+}
+
 void Output::warning(std::string_view message) const {
   if (json_) return;
   std::fflush(stdout);
@@ -145,11 +191,11 @@ void Output::event(std::string_view message, const std::string& json) const {
 }
 
 void Output::progress(const std::string& text) {
-  if (json_ || text == last_progress_) return;
+  if (json_ || quiet_ || text == last_progress_) return;
   last_progress_ = text;
   std::fflush(stdout);
   if (err_terminal_) {
-    fmt::print(stderr, "\r\x1b[K{}", printable(text));
+    fmt::print(stderr, "\r\x1b[K{}", first_columns(printable(text), columns(STDERR_FILENO) - 1));
     std::fflush(stderr);
   } else {
     fmt::print(stderr, "{}\n", printable(text));

@@ -15,17 +15,29 @@ namespace baton::cli {
 
 enum class Style : std::uint8_t { plain, bold, dim, red, yellow };
 
-// For a terminal, for good: control characters could move its cursor or change its title.
+// For a terminal: control characters could move its cursor or change its title; those that set the
+// direction of text, or cannot be seen, could make one name look like another. They are shown as
+// \u202e, and a byte that is not UTF-8 as \xff.
 [[nodiscard]] std::string printable(std::string_view text);
 
 // About how long, for people: 850ms, 28s, 2m10s, 3h05m, 2d4h.
 [[nodiscard]] std::string about(Millis time);
+
+// "1 holder", "2 holders".
+[[nodiscard]] std::string counted(std::uint64_t number, std::string_view noun);
 
 class Output {
  public:
   explicit Output(bool json);
 
   [[nodiscard]] bool json() const { return json_; }
+
+  // Whether progress is a line that replaces itself.
+  [[nodiscard]] bool on_terminal() const { return err_terminal_ && !json_ && !quiet_; }
+
+  // No hints and no progress from now on; errors and warnings are shown all the same.
+  void be_quiet() { quiet_ = true; }
+  [[nodiscard]] bool quiet() const { return quiet_; }
 
   // To stdout, with a newline.
   void line(const std::string& text) const;
@@ -35,9 +47,15 @@ class Output {
   void table(const std::vector<std::string>& header,
              const std::vector<std::vector<std::string>>& rows) const;
 
+  // Whether stdout is a terminal that can be drawn on.
+  [[nodiscard]] bool draws() const { return out_terminal_ && !json_; }
+
   // To stderr: "baton: …" on one line, or {"error": …}.
   void error(const Error& error) const;
   void error(std::string_view code, std::string_view message, bool retryable = false) const;
+
+  // To stderr, for people at a terminal only.
+  void hint(std::string_view message) const;
 
   // To stderr, in text only.
   void warning(std::string_view message) const;
@@ -56,6 +74,8 @@ class Output {
   [[nodiscard]] std::string paint(std::string_view text, Style style, bool colours) const;
 
   bool json_;
+  bool quiet_ = false;
+  bool out_terminal_;
   bool out_colours_;
   bool err_colours_;
   bool err_terminal_;

@@ -56,8 +56,9 @@ void show_progress(Output& out, const policy::DrainProgress& progress) {
     holders += info.holders.size();
     waiters += info.waiting;
   }
-  out.progress(fmt::format("waiting for {} holders and {} waiters of changed subjects, such as {}",
-                           holders, waiters, shown_name(progress.in_the_way.front().key)));
+  out.progress(fmt::format("waiting for {} and {} of changed subjects, such as {}",
+                           counted(holders, "holder"), counted(waiters, "waiter"),
+                           shown_name(progress.in_the_way.front().key)));
 }
 
 void report_applied(Context& context, const policy::AppliedPolicy& applied) {
@@ -90,14 +91,15 @@ Result<int> policy_check(Context& context, const PolicyArguments& arguments) {
   }
   std::size_t predicates = 0;
   for (const auto& [_, subject] : policy->subjects) predicates += subject.predicates.size();
-  context.out.line(fmt::format(
-      "good: {} subjects, rules for {} predicates, undeclared subjects are {}",
-      policy->subjects.size(), predicates, policy->only_declared ? "denied" : "allowed"));
+  context.out.line(fmt::format("good: {}, rules for {}, undeclared subjects are {}",
+                               counted(policy->subjects.size(), "subject"),
+                               counted(predicates, "predicate"),
+                               policy->only_declared ? "denied" : "allowed"));
   return exit_code::ok;
 }
 
 Result<int> policy_apply(Context& context, const PolicyArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto timeout = parse_duration_argument("--timeout", arguments.timeout);
   if (!timeout) return timeout.error();
@@ -123,7 +125,7 @@ Result<int> policy_apply(Context& context, const PolicyArguments& arguments) {
 }
 
 Result<int> policy_show(Context& context) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto store = open_store(settings->store, BootClock::now() + kOpenLimit);
   if (!store) return store.error();

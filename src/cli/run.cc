@@ -1,6 +1,8 @@
 // baton run: a command under a lock.
 
+#include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -10,7 +12,9 @@
 #include "cli/counted_locks.h"
 #include "cli/json_writer.h"
 #include "cli/signals.h"
+#include "cli/store_wait.h"
 #include "cli/supervisor.h"
+#include "cli/wait_progress.h"
 #include "policy/duration.h"
 
 namespace baton::cli {
@@ -19,6 +23,7 @@ namespace {
 struct Plan {
   NameArgument what;
   AcquireOptions options;
+  Millis wait{0};  // as asked for; what is left of it once the store is open is in the options
   Millis grace{0};
 };
 
@@ -47,6 +52,7 @@ Result<Plan> make_plan(const RunArguments& arguments, const Settings& settings) 
   plan.options.ttl = *ttl;
   auto wait = parse_duration_argument("--wait", arguments.wait, Millis(0), kMaxWait);
   if (!wait) return wait.error();
+  plan.wait = *wait;
   plan.options.wait = *wait;
   auto least =
       parse_duration_argument("--at-least-for", arguments.at_least_for, Millis(0), kMaxTtl);
@@ -86,8 +92,8 @@ int give_back(Context& context, Lease& lease, const std::string& name, int code)
   return code;
 }
 
-int supervise(Context& context, Lease& lease, Child& child, const Signals& signals,
-              const Plan& plan) {
+Result<int> supervise(Context& context, Lease& lease, Child& child, const Signals& signals,
+                      const Plan& plan, const std::string& command) {
   const std::string name = print_path(plan.what.name);
   int code = 0;
   bool lost = false;
@@ -95,12 +101,24 @@ int supervise(Context& context, Lease& lease, Child& child, const Signals& signa
   {
     Supervisor supervisor(child, signals, lease, lease.lost(), plan.grace,
                           [&](const std::string& message) { warn(context, message); });
+    int exec_error = 0;
+    if (auto started = supervisor.start(environment_of(lease), exec_error); !started) {
+      if (started.error().code == Code::lost) {
+        (void)lease.release();
+        context.out.error(lost_error(name, started.error().message));
+        return exit_code::lost;
+      }
+      if (exec_error == 0) return started.error();
+      return cannot_start(context, command,
+                          exec_error == ENOENT ? exit_code::not_found : exit_code::cannot_execute);
+    }
     code = supervisor.wait();
     lost = supervisor.lost();
     left_behind = supervisor.left_behind();
   }
   if (!lost) return give_back(context, lease, name, code);
-  Error error = lost_error(name, lease.why_lost());
+  const std::string why = lease.why_lost();
+  Error error = lost_error(name, why.empty() ? "baton stood still for too long" : why);
   error.message += left_behind ? "; the command could not be ended, or not all that it started"
                                : "; the command was ended";
   (void)lease.release();  // acknowledges a break, so that the next one need not wait for the TTL
@@ -111,8 +129,7 @@ int supervise(Context& context, Lease& lease, Child& child, const Signals& signa
 // Who is in the way is worth a second look: "timed out" alone leaves nothing to do.
 Error explain_timeout(LockClient& locks, const Plan& plan, Error error) {
   const std::string name = print_path(plan.what.name);
-  error.message =
-      fmt::format("{} was not free within {}", name, policy::print_duration(plan.options.wait));
+  error.message = fmt::format("{} was not free within {}", name, policy::print_duration(plan.wait));
   const auto info = locks.get(plan.what.name);
   if (info && !info->holders.empty()) {
     const auto& holder = info->holders.front();
@@ -122,10 +139,27 @@ Error explain_timeout(LockClient& locks, const Plan& plan, Error error) {
   return error;
 }
 
+// Takes the lock, waiting for it as long as the plan says.
+Result<Lease> acquire(Context& context, LockClient& locks, const Plan& plan) {
+  std::optional<WaitProgress> progress;
+  if (plan.options.wait > Millis(0)) progress.emplace(context.out, locks, plan.what.name);
+  return locks.acquire(plan.what.name, plan.options);
+}
+
+Result<int> not_acquired(Context& context, LockClient& locks, const Plan& plan,
+                         const RunArguments& arguments, const Error& error) {
+  if (error.code != Code::busy && error.code != Code::timed_out) return error;
+  if (!context.out.quiet()) {
+    context.out.error(error.code == Code::busy ? error : explain_timeout(locks, plan, error));
+  }
+  return arguments.busy_exit_code;
+}
+
 }  // namespace
 
 Result<int> run(Context& context, const RunArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  if (arguments.quiet) context.out.be_quiet();
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto plan = make_plan(arguments, *settings);
   if (!plan) return plan.error();
@@ -137,30 +171,28 @@ Result<int> run(Context& context, const RunArguments& arguments) {
     return cannot_start(context, arguments.command.front(), program.exit_code);
   }
 
+  auto child = Child::prepare(
+      {program.path, arguments.command, grace_if_killed(settings->store, plan->grace)});
+  if (!child) return child.error();
   const Signals signals;
   StopOnSignal waiting(signals);
-  auto opened = open_counted(*settings, arguments.metrics, context.out);
+  const Instant wait_until = BootClock::now() + plan->wait;
+  StoreWait store_wait(context.out, wait_until);
+  auto opened = open_counted(*settings, arguments.metrics, context.out, std::ref(store_wait));
   if (!opened) return opened.error();
   LockClient& locks = opened->locks;
   waiting.ask_politely();
   plan->options.stop = waiting.token();
-  auto lease = locks.acquire(plan->what.name, plan->options);
+  if (store_wait.was_down()) {
+    plan->options.wait =
+        std::max(Millis(0), std::chrono::floor<Millis>(wait_until - BootClock::now()));
+  }
+  auto lease = acquire(context, locks, *plan);
   const int stopped_by = waiting.finish();
   if (stopped_by != 0) return exit_code::by_signal + stopped_by;
-  if (!lease && lease.error().code == Code::timed_out) {
-    return explain_timeout(locks, *plan, lease.error());
-  }
-  if (!lease) return lease.error();
+  if (!lease) return not_acquired(context, locks, *plan, arguments, lease.error());
 
-  int exec_error = 0;
-  auto child = Child::start(program.path, arguments.command, environment_of(*lease),
-                            signals.mask_before(), exec_error);
-  if (!child) {
-    if (exec_error == 0) return child.error();
-    return cannot_start(context, arguments.command.front(),
-                        exec_error == ENOENT ? exit_code::not_found : exit_code::cannot_execute);
-  }
-  return supervise(context, *lease, *child, signals, *plan);
+  return supervise(context, *lease, **child, signals, *plan, arguments.command.front());
 }
 
 }  // namespace baton::cli

@@ -1,12 +1,16 @@
 #include "cli/settings.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
+#include "cli/commands.h"
 #include "cli/file.h"
 #include "policy/suggest.h"
 #include "policy/yaml.h"
@@ -33,14 +37,13 @@ std::optional<fs::path> xdg_directory(const char* variable, const char* below_ho
   return home / below_home;
 }
 
-std::optional<fs::path> find_file() {
+// Nothing if there is no such file.
+Result<std::optional<std::string>> read_if_there(const fs::path& file) {
   std::error_code none;
-  if (fs::exists("baton.yaml", none)) return "baton.yaml";
-  const auto directory = xdg_directory("XDG_CONFIG_HOME", ".config");
-  if (!directory) return std::nullopt;
-  auto file = *directory / "baton" / "baton.yaml";
-  if (fs::exists(file, none)) return file;
-  return std::nullopt;
+  if (!fs::exists(file, none)) return std::optional<std::string>();
+  auto text = read_file(file, policy::kMaxYamlBytes);
+  if (!text) return text.error();
+  return std::optional(std::move(*text));
 }
 
 Result<Settings> parse_settings(std::string_view text) {
@@ -68,6 +71,47 @@ Result<Settings> parse_settings(std::string_view text) {
   return settings;
 }
 
+// For this user alone, as the specification of $XDG_STATE_HOME asks, also if it was there before.
+std::error_code make_private_directory(const fs::path& directory) {
+  std::error_code problem;
+  fs::create_directories(directory.parent_path(), problem);
+  if (problem) return problem;
+  struct stat found {};
+  const bool made = ::mkdir(directory.c_str(), 0700) == 0;
+  if (!made && errno != EEXIST) return {errno, std::generic_category()};
+  if (::lstat(directory.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+      found.st_uid == ::geteuid() && (found.st_mode & 0777) != 0700) {
+    fs::permissions(directory, fs::perms::owner_all, problem);
+  }
+  return problem;
+}
+
+Result<Settings> parse_file(const fs::path& file, std::string_view text) {
+  auto settings = parse_settings(text);
+  if (!settings) settings.error().message = file.string() + ": " + settings.error().message;
+  return settings;
+}
+
+// The first baton.yaml: the one here, unless the store was given otherwise, then the user's own.
+// One that is here but not safe is an error: to go on without it would be to lock in another store.
+Result<Settings> settings_of_file(bool store_is_given) {
+  const fs::path here = "baton.yaml";
+  if (!store_is_given) {
+    auto text = read_own_file(here, policy::kMaxYamlBytes);
+    if (!text) {
+      text.error().message += "; change that, say --store URL, or set BATON_STORE";
+      return text.error();
+    }
+    if (*text) return parse_file(here, **text);
+  }
+  const auto directory = xdg_directory("XDG_CONFIG_HOME", ".config");
+  if (!directory) return Settings{};
+  const fs::path own = *directory / "baton" / "baton.yaml";
+  auto text = read_if_there(own);
+  if (!text) return text.error();
+  return *text ? parse_file(own, **text) : Settings{};
+}
+
 Result<std::string> default_store() {
   const auto state = xdg_directory("XDG_STATE_HOME", ".local/state");
   if (!state) {
@@ -75,9 +119,7 @@ Result<std::string> default_store() {
                  .message = "no store: HOME is not set; say --store URL or set BATON_STORE"};
   }
   const fs::path directory = *state / "baton";
-  std::error_code problem;
-  fs::create_directories(directory, problem);
-  if (problem) {
+  if (const auto problem = make_private_directory(directory)) {
     return Error{.code = Code::bad_store,
                  .message = "cannot make " + directory.string() + " for the default store (" +
                             problem.message() + "); say --store URL"};
@@ -91,26 +133,27 @@ void fill(std::string& into, const std::string& value) {
 
 }  // namespace
 
-Result<Settings> resolve_settings(const Settings& given) {
-  Settings settings = given;
+Result<Settings> resolve_settings(const Context& context) {
+  Settings settings = context.given;
   fill(settings.store, from_environment("BATON_STORE"));
-  if (const auto file = find_file()) {
-    auto text = read_file(*file, policy::kMaxYamlBytes);
-    if (!text) return text.error();
-    auto from_file = parse_settings(*text);
-    if (!from_file) {
-      Error error = from_file.error();
-      error.message = file->string() + ": " + error.message;
-      return error;
-    }
-    fill(settings.store, from_file->store);
-    fill(settings.region, from_file->region);
-    fill(settings.owner, from_file->owner);
-  }
+  auto from_file = settings_of_file(!settings.store.empty());
+  if (!from_file) return from_file.error();
+  fill(settings.store, from_file->store);
+  fill(settings.region, from_file->region);
+  fill(settings.owner, from_file->owner);
   if (settings.store.empty()) {
     auto store = default_store();
     if (!store) return store.error();
     settings.store = std::move(*store);
+    context.out.hint(
+        "the default store locks the processes of this user on this machine; for more, set "
+        "BATON_STORE");
+  }
+  if (settings.store.starts_with("memory:")) {
+    return Error{.code = Code::bad_url,
+                 .message =
+                     "memory: is for programs that use the library: its locks end with this "
+                     "command, and no other process sees them; use sqlite:PATH"};
   }
   return settings;
 }

@@ -2,7 +2,9 @@
 
 // Where the locks are and who we are. Each setting is taken from the first of: the command line,
 // the environment (BATON_STORE), the first baton.yaml found (here, then in $XDG_CONFIG_HOME/baton),
-// the default.
+// the default. The baton.yaml here counts only if the store was not given before it, and is refused
+// unless it is a file of this user's or root's that nobody else may write: a directory such as /tmp
+// could bring one of somebody else's.
 
 #include <string>
 
@@ -16,8 +18,11 @@ struct Settings {
   std::string owner;   // empty: the client's default, host:pid
 };
 
-// `given` is the command line: what is empty there was not given. Makes the directory of the
-// default store if that is what it comes to.
-[[nodiscard]] Result<Settings> resolve_settings(const Settings& given);
+struct Context;
+
+// What is empty on the command line was not given. If it comes to the default store, makes its
+// directory, and says on a terminal what it locks. Refuses memory:, whose locks would end with the
+// command.
+[[nodiscard]] Result<Settings> resolve_settings(const Context& context);
 
 }  // namespace baton::cli

@@ -19,7 +19,6 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   [[nodiscard]] int file() const { return file_; }
-  [[nodiscard]] const sigset_t& mask_before() const { return before_; }
 
   // False if none has come.
   bool next(signalfd_siginfo& signal) const;

@@ -26,12 +26,14 @@ struct Stats {
   Count all;
   std::map<std::pair<std::string, std::string>, Count> by_kind;  // subject and predicate
   std::vector<std::pair<std::size_t, std::string>> queues;       // waiting, key; longest first
+  std::vector<std::string> damaged;                              // keys
 };
 
 void count(const LockInfo& info, Stats& stats) {
   const auto name = parse_key(info.key);
   const std::string subject = name ? name->subject : info.key;
   ++stats.names;
+  if (!info.damage.empty()) stats.damaged.push_back(info.key);
   for (const auto& holder : info.holders) {
     for (Count* into : {&stats.all, &stats.by_kind[{subject, holder.predicate}]}) {
       ++into->held;
@@ -74,6 +76,8 @@ void print_json(Context& context, const Stats& stats) {
   for (const auto& [waiting, key] : stats.queues) {
     json.begin_object().field("key", key).field("waiting", waiting).end_object();
   }
+  json.end_array().key("damaged").begin_array();
+  for (const auto& key : stats.damaged) json.value(key);
   json.end_array().end_object();
   context.out.line(json.text());
 }
@@ -83,8 +87,8 @@ void print_text(Context& context, const Stats& stats) {
     context.out.line("no locks are held");
     return;
   }
-  context.out.line(fmt::format("{} held, {} waiting, on {} names", stats.all.held,
-                               stats.all.waiting, stats.names));
+  context.out.line(fmt::format("{} held, {} waiting, on {}", stats.all.held, stats.all.waiting,
+                               counted(stats.names, "name")));
   std::vector<std::vector<std::string>> rows;
   for (const auto& [kind, count] : stats.by_kind) {
     rows.push_back({kind.first, kind.second, std::to_string(count.held),
@@ -105,13 +109,16 @@ void print_text(Context& context, const Stats& stats) {
 }  // namespace
 
 Result<int> lock_stats(Context& context, const LockStatsArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto locks = open(settings->store, {.owner = settings->owner});
   if (!locks) return locks.error();
   auto stats = gather(*locks, settings->region);
   if (!stats) return stats.error();
   if (stats->queues.size() > arguments.top) stats->queues.resize(arguments.top);
+  for (const auto& key : stats->damaged) {
+    context.out.warning(shown_name(key) + ": what the store keeps of it is damaged");
+  }
   if (context.out.json()) {
     print_json(context, *stats);
   } else {

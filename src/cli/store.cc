@@ -55,7 +55,7 @@ Style style_of(Severity severity) {
 }  // namespace
 
 Result<int> store_migrate(Context& context) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto admin = open_admin_of(*settings);
   if (!admin) return admin.error();
@@ -77,7 +77,7 @@ Result<int> store_migrate(Context& context) {
 }
 
 Result<int> store_status(Context& context) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto admin = open_admin_of(*settings);
   if (!admin) return admin.error();
@@ -106,7 +106,7 @@ Result<int> store_status(Context& context) {
 }
 
 Result<int> store_doctor(Context& context, const StoreDoctorArguments& arguments) {
-  auto settings = resolve_settings(context.given);
+  auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   const auto ttl = parse_duration_argument("--ttl", arguments.ttl, Millis(1), kMaxTtl);
   if (!ttl) return ttl.error();

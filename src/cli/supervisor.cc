@@ -22,6 +22,12 @@ constexpr Millis kTimeToTidyTheTerminal{50};
 // still runs has to be gone before that; killing and collecting it takes a little time too.
 constexpr Millis kTimeToKill{100};
 
+// The watcher ends the command only if we have not begun to: that part of the margin later.
+constexpr int kWatcherIsLaterBy = 5;
+
+// What has just ended takes a moment until the watcher has told us.
+constexpr int kRoundsInVain = 100;
+
 Millis time_to_end(Millis grace, Millis ttl) {
   return std::min(grace, core::margin(ttl) - kTimeToKill);
 }
@@ -48,25 +54,37 @@ Supervisor::Supervisor(Child& child, const Signals& signals, const Lease& lease,
       loss_(loss),
       over_at_(BootClock::now()) {}
 
+// The watcher learns until when the lease is trusted before there is anything to watch, and looks
+// at that again before it starts the command: we may have stood still since the grant.
+Result<void> Supervisor::start(const std::vector<std::string>& environment, int& exec_error) {
+  exec_error = 0;
+  if (!look_at_lease()) return ran_out_before_start();
+  return child_.start(environment, exec_error);
+}
+
 int Supervisor::wait() {
-  const auto look_every = static_cast<int>(core::margin(lease_.ttl()).count() / 2);
   while (true) {
     look_at_lease();
     const auto ended = child_.reap();
-    if (!lost_ && ended) return *ended;
-    if (lost_ && !child_.any_left()) return ended.value_or(exit_code::lost);
+    if (!lost_ && child_.ended_by_watcher()) begin_end();
+    if (!ending_ && child_.watcher_is_gone()) watcher_was_killed();
+    if (!ending_ && ended) return *ended;
+    if (ending_ && !child_.any_left()) return ended.value_or(exit_code::lost);
     if (out_of_reach_ && BootClock::now() >= over_at_) {
       left_behind_ = true;
       return exit_code::lost;
     }
-    if (lost_ && BootClock::now() >= kill_at_) {
+    if (ending_ && BootClock::now() >= kill_at_) {
       const Reached reached = child_.signal_all(SIGKILL);
-      out_of_reach_ = !reached.anybody;
+      rounds_in_vain_ = reached.anybody ? 0 : rounds_in_vain_ + 1;
+      out_of_reach_ =
+          !reached.anybody && (!reached.refused.empty() || rounds_in_vain_ >= kRoundsInVain);
       tell(reached);
     }
-    std::array<pollfd, 2> files{pollfd{signals_.file(), POLLIN, 0},
-                                pollfd{lost_ ? -1 : loss_.file(), POLLIN, 0}};
-    poll(files.data(), files.size(), lost_ ? 10 : look_every);
+    std::array<pollfd, 3> files{pollfd{signals_.file(), POLLIN, 0},
+                                pollfd{lost_ ? -1 : loss_.file(), POLLIN, 0},
+                                pollfd{child_.watcher_is_gone() ? -1 : child_.file(), POLLIN, 0}};
+    poll(files.data(), files.size(), ending_ ? 10 : look_within());
     if (files[1].revents != 0) begin_end();
     signalfd_siginfo signal{};
     while (signals_.next(signal)) pass_on(signal);
@@ -74,20 +92,45 @@ int Supervisor::wait() {
 }
 
 // From time to time, because a lease that is lost does not tell any more until when it was ours: we
-// may hear of the loss late, after a stop or a suspend.
-void Supervisor::look_at_lease() {
+// may hear of the loss late, after a stop or a suspend. The watcher is told each time.
+bool Supervisor::look_at_lease() {
   const Instant now = BootClock::now();
   const Millis left = lease_.remaining();
-  if (left > Millis(0)) over_at_ = now + left + core::margin(lease_.ttl());
+  if (left <= Millis(0) || ending_) return false;
+  const Millis margin = core::margin(lease_.ttl());
+  over_at_ = now + left + margin;
+  const Instant watcher_ends_at = now + left + margin / kWatcherIsLaterBy;
+  child_.trust_until(watcher_ends_at,
+                     std::min(watcher_ends_at + std::min(grace_, margin), over_at_ - kTimeToKill));
+  return true;
+}
+
+// A renewal may come through in the last moment: the watcher must hear of it before it acts.
+int Supervisor::look_within() const {
+  const Millis left = lease_.remaining();
+  const Millis often = core::margin(lease_.ttl()) / 2;
+  return static_cast<int>((left > Millis(0) ? std::min(left + Millis(1), often) : often).count());
 }
 
 void Supervisor::begin_end() {
   lost_ = true;
   const Instant now = BootClock::now();
-  kill_at_ = std::min(now + time_to_end(grace_, lease_.ttl()), over_at_ - kTimeToKill);
+  end_at(std::min(now + time_to_end(grace_, lease_.ttl()), over_at_ - kTimeToKill));
   if (now >= kill_at_) return;  // a stopped command must not even wake up
   tell(child_.signal_all(SIGTERM));
   child_.signal_all(SIGCONT);  // a stopped process would not hear of it
+}
+
+void Supervisor::end_at(Instant kill_at) {
+  ending_ = true;
+  kill_at_ = kill_at;
+  child_.ends_by(kill_at);
+}
+
+// The kernel has killed the command then. What it started is ended too: nobody would watch it.
+void Supervisor::watcher_was_killed() {
+  warn_("the process that watches over the command was killed, and the command with it");
+  end_at(BootClock::now());
 }
 
 void Supervisor::tell(const Reached& reached) {
@@ -119,7 +162,13 @@ void Supervisor::pass_on(const signalfd_siginfo& signal) {
 std::vector<std::string> environment_of(const Lease& lease) {
   return {"BATON_NAME=" + lease.key(), "BATON_TOKEN=" + std::to_string(lease.token()),
           "BATON_GRANT=" + to_string(lease.grant()),
-          "BATON_MODE=" + std::string(long_name(lease.mode()))};
+          // The spelling that every fence takes.
+          "BATON_MODE=" + std::string(short_name(lease.mode())),
+          "BATON_FENCE=" + print_fence_tokens(lease.tokens())};
+}
+
+Millis grace_if_killed(const std::string& store, Millis grace) {
+  return store.starts_with("postgres-advisory:") ? Millis(0) : grace;
 }
 
 int cannot_start(Context& context, const std::string& command, int code) {

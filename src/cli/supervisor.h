@@ -33,7 +33,7 @@ class StopEvent {
   std::stop_callback<Notify> callback_;
 };
 
-// Until the command, or on loss all that it started, has ended.
+// From the start of the command until it, or on loss all that it started, has ended.
 class Supervisor {
  public:
   using Warn = std::function<void(const std::string& message)>;
@@ -41,6 +41,14 @@ class Supervisor {
   // `loss` fires before another one can have the lock.
   Supervisor(Child& child, const Signals& signals, const Lease& lease, const std::stop_token& loss,
              Millis grace, Warn warn);
+
+  ~Supervisor() { child_.let_go(); }
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // With an error, `exec_error` is errno of exec, or 0. `lost` if the lease has run out before:
+  // then the command was not started.
+  Result<void> start(const std::vector<std::string>& environment, int& exec_error);
 
   // The exit code of the command.
   int wait();
@@ -54,8 +62,11 @@ class Supervisor {
   [[nodiscard]] bool asked_to_end() const { return asked_to_end_; }
 
  private:
-  void look_at_lease();
+  bool look_at_lease();  // false if it has run out
+  [[nodiscard]] int look_within() const;
   void begin_end();
+  void end_at(Instant kill_at);
+  void watcher_was_killed();
   void pass_on(const signalfd_siginfo& signal);
   void tell(const Reached& reached);
 
@@ -66,7 +77,9 @@ class Supervisor {
   Warn warn_;
   StopEvent loss_;
   bool lost_ = false;
-  bool out_of_reach_ = false;  // nobody heard the last SIGKILL
+  bool ending_ = false;        // all that is left is to end
+  bool out_of_reach_ = false;  // somebody is left, and nobody heard the last SIGKILL
+  int rounds_in_vain_ = 0;     // of SIGKILL that reached nobody
   bool left_behind_ = false;
   bool told_ = false;
   bool asked_to_end_ = false;
@@ -76,6 +89,10 @@ class Supervisor {
 
 // Never BATON_STORE: it may hold a password that the command has no business with.
 [[nodiscard]] std::vector<std::string> environment_of(const Lease& lease);
+
+// How long the command may take to end if baton is killed. An advisory lock is free the moment its
+// session ends, and gives no time; a lease does until it has run out.
+[[nodiscard]] Millis grace_if_killed(const std::string& store, Millis grace);
 
 // Says so, and gives the exit code back.
 int cannot_start(Context& context, const std::string& command, int code);

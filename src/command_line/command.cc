@@ -14,17 +14,40 @@
 namespace baton::command_line {
 namespace {
 
+constexpr std::size_t kDescriptionColumn = 28;
+constexpr std::size_t kColumns = 80;
+
+// At spaces, so that no line of a description is wider than a terminal is.
+std::string wrapped(std::string text) {
+  constexpr std::size_t kWidth = kColumns - kDescriptionColumn;
+  for (std::size_t line = 0; text.size() - line > kWidth;) {
+    const auto newline = text.find('\n', line);
+    if (newline != std::string::npos && newline - line <= kWidth) {
+      line = newline + 1;
+      continue;
+    }
+    const auto space = text.rfind(' ', line + kWidth);
+    if (space == std::string::npos || space <= line) break;
+    text[space] = '\n';
+    line = space + 1;
+  }
+  return text;
+}
+
 class HelpText final : public CLI::Formatter {
  public:
   HelpText() {
-    column_width(28);
+    column_width(kDescriptionColumn);
     label("REQUIRED", "");
     label("SUBCOMMAND", "COMMAND");
+    label("Positionals", "Arguments");
   }
-  // One blank line between two groups is enough.
+  // Commands before options; one blank line between two groups is enough.
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
-    std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
+    std::string help = make_description(app) + make_usage(app, std::move(name)) +
+                       make_positionals(app) + make_subcommands(app, mode) + "\n" +
+                       make_groups(app, mode) + "\n" + make_footer(app);
     for (auto at = help.find("\n\n\n"); at != std::string::npos; at = help.find("\n\n\n", at)) {
       help.erase(at, 1);
     }
@@ -37,6 +60,17 @@ class HelpText final : public CLI::Formatter {
     if (rest == followed_by.end()) return usage;
     usage.erase(usage.find_last_not_of('\n') + 1);
     return usage + " " + rest->second + "\n";
+  }
+
+  // What its value is called, and nothing else: the default stands behind the description.
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_size() == 0 ? "" : option->get_type_name();
+    return type.empty() ? "" : " " + type;
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string standard = option->get_default_str();
+    return wrapped(option->get_description() +
+                   (standard.empty() ? "" : " (default " + standard + ")"));
   }
 
   std::map<const CLI::App*, std::string> followed_by;
@@ -117,16 +151,32 @@ std::string without_passwords(std::string message, const std::vector<std::string
   return message;
 }
 
+std::vector<std::string> names_of_commands(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const auto* child : commands_of(app)) names.push_back(child->get_name());
+  return names;
+}
+
+std::string with_help(const std::string& message, const Reached& at) {
+  return message + (message.ends_with('?') ? " See '" : "; see '") + at.path + " --help'";
+}
+
+// Empty if all commands are known.
+std::string unknown_command(CLI::App& root, std::vector<std::string> words) {
+  for (auto& word : words) word = redact_url(word);
+  const Reached at = reached(root, words);
+  if (at.unknown.empty()) return {};
+  return with_help(unknown("command", at.unknown, names_of_commands(*at.app)), at);
+}
+
 std::string explain(CLI::App& root, std::vector<std::string> words,
                     const CLI::ParseError& problem) {
+  if (auto wrong = unknown_command(root, words); !wrong.empty()) return wrong;
   std::string message = without_passwords(problem.what(), words);
   for (auto& word : words) word = redact_url(word);
   const Reached at = reached(root, words);
-  std::vector<std::string> names;
-  for (const auto* child : commands_of(*at.app)) names.push_back(child->get_name());
-  if (!at.unknown.empty()) {
-    message = unknown("command", at.unknown, names);
-  } else if (auto option = unknown_option(*at.app, words); !option.empty()) {
+  const std::vector<std::string> names = names_of_commands(*at.app);
+  if (auto option = unknown_option(*at.app, words); !option.empty()) {
     message = std::move(option);
   } else if (!names.empty()) {
     message = "say what to do:";
@@ -135,7 +185,7 @@ std::string explain(CLI::App& root, std::vector<std::string> words,
     message[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(message[0])));
   }
   std::replace(message.begin(), message.end(), '\n', ' ');
-  return message + (message.ends_with('?') ? " See '" : "; see '") + at.path + " --help'";
+  return with_help(message, at);
 }
 
 }  // namespace
@@ -166,12 +216,12 @@ Option& Option::shows_default(const std::string& text) {
 }
 
 Option& Option::between(int least, int most) {
-  option_->check(CLI::Range(least, most));
+  option_->check(CLI::Range(least, most).description(""));  // which help would show
   return *this;
 }
 
 Option& Option::between(double least, double most) {
-  option_->check(CLI::Range(least, most));
+  option_->check(CLI::Range(least, most).description(""));  // which help would show
   return *this;
 }
 
@@ -216,7 +266,7 @@ Option Command::add_time(const std::string& name, std::string& into, const std::
 
 Command Command::add_command(const std::string& name, const std::string& about,
                              const std::string& examples) {
-  Command made(*app_->add_subcommand(name, about));
+  Command made(*app_->add_subcommand(name, about)->group("Commands"));
   // Even if there are none: else it has those of its parent.
   made.footer(examples.empty() ? "" : "Examples:\n" + examples);
   return made;
@@ -236,6 +286,10 @@ void Command::group_help(const std::string& heading) { app_->get_help_ptr()->gro
 void Command::followed_by(const std::string& rest) {
   // A command has the formatter of its program.
   static_cast<HelpText&>(*app_->get_formatter()).followed_by[app_] = rest;
+}
+
+void Command::add_version_flag(const std::string& group) {
+  app_->set_version_flag("-V,--version", "", "Print the version and exit")->group(group);
 }
 
 void Command::when_given(std::function<void()> call) { app_->callback(std::move(call)); }
@@ -264,7 +318,10 @@ Understood Program::understand(const std::vector<std::string>& words) {
     std::reverse(reversed.begin(), reversed.end());
     root_->parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
+    if (auto wrong = unknown_command(*root_, words); !wrong.empty()) return {.wrong = wrong};
     return {.help = root_->help()};
+  } catch (const CLI::CallForVersion&) {
+    return {.version = true};
   } catch (const CLI::ParseError& problem) {
     return {.wrong = explain(*root_, words, problem)};
   }

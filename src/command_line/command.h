@@ -59,6 +59,7 @@ class Command {
 
   void footer(const std::string& text);
   void group_help(const std::string& heading);
+  void add_version_flag(const std::string& group);  // see Understood::version
   void followed_by(const std::string& rest);  // in its usage, but not read here; see is_followed
   void when_given(std::function<void()> call);
   [[nodiscard]] bool given() const;
@@ -68,8 +69,9 @@ class Command {
 };
 
 struct Understood {
-  std::string help;   // to be printed instead of doing anything
-  std::string wrong;  // one line: what is, and where to look
+  std::string help;      // to be printed instead of doing anything
+  std::string wrong;     // one line: what is, and where to look
+  bool version = false;  // is asked for, and nothing else
 };
 
 class Program : public Command {

@@ -143,6 +143,18 @@ Number whole(const json& value) {
 
 std::int64_t whole(const json& value) { return whole<std::int64_t>(value); }
 
+Millis span_of(const json& value) {
+  const Millis span(whole(value));
+  if (!is_stored_span(span)) refuse("a time span out of range");
+  return span;
+}
+
+StoreTime time_of(const json& value) {
+  const StoreTime time(whole(value));
+  if (!is_stored_time(time)) refuse("a time out of range");
+  return time;
+}
+
 const std::string& text_of(const json& value) { return value.get_ref<const std::string&>(); }
 
 // Written only if there is something to say.
@@ -172,9 +184,9 @@ void to_claimant(Fields& fields, Claimant& who) {
   const std::string& mode = text_of(fields.required("mode"));
   who.mode = parse_mode(mode).value_or(Mode::X);
   if (short_name(who.mode) != mode) refuse("an unknown mode");
-  who.ttl = Millis(whole(fields.required("ttl")));
+  who.ttl = span_of(fields.required("ttl"));
   if (const json* value = fields.optional("at_least_for")) {
-    who.at_least_for = Millis(whole(*value));
+    who.at_least_for = span_of(*value);
     if (who.at_least_for == Millis{0}) refuse("at_least_for says nothing");
   }
   if (const json* value = fields.optional("if_ordinal_below")) who.if_ordinal_below = whole(*value);
@@ -209,8 +221,8 @@ Holder to_holder(const json& object) {
   const auto* const found = std::find(std::begin(kStates), std::end(kStates), state);
   if (found == std::end(kStates)) refuse("an unknown state");
   holder.state = static_cast<HolderState>(found - std::begin(kStates));
-  holder.since = StoreTime(whole(fields.required("since")));
-  holder.expires = StoreTime(whole(fields.required("expires")));
+  holder.since = time_of(fields.required("since"));
+  holder.expires = time_of(fields.required("expires"));
   if (const json* reason = fields.optional("revoked")) {
     holder.revoked = true;
     holder.reason = text_of(*reason);
@@ -260,8 +272,8 @@ Waiter to_waiter(const json& object) {
   Waiter waiter;
   to_claimant(fields, waiter);
   waiter.turn = whole<std::uint64_t>(fields.required("turn"));
-  waiter.stale = StoreTime(whole(fields.required("stale")));
-  waiter.handoff = Millis(whole(fields.required("handoff")));
+  waiter.stale = time_of(fields.required("stale"));
+  waiter.handoff = span_of(fields.required("handoff"));
   waiter.alone = optional_flag(fields, "alone", false);
   waiter.converting = optional_flag(fields, "converting", true);
   fields.done();
@@ -270,7 +282,7 @@ Waiter to_waiter(const json& object) {
 
 Tombstone to_tombstone(const json& object) {
   Fields fields(object);
-  Tombstone tombstone{grant_of(fields), StoreTime(whole(fields.required("until")))};
+  Tombstone tombstone{grant_of(fields), time_of(fields.required("until"))};
   fields.done();
   return tombstone;
 }
@@ -298,7 +310,7 @@ std::string to_document(const NameState& state) {
 
 Result<NameState> from_document(std::string_view text) {
   try {
-    const json document = json::parse(text);
+    const json document = parse_json_or_throw(text);
     if (!document.is_object()) refuse("not an object");
     NameState state;
     for (const auto& [part, content] : document.items()) {

@@ -6,11 +6,12 @@
 #include <atomic>
 #include <random>
 
+#include "core/forks.h"
+
 namespace baton {
 namespace {
 
-// How many forks lie between this process and the one that was started.
-std::atomic<std::uint32_t> forks{0};
+std::atomic<std::uint32_t> fork_count{0};
 
 std::mt19937_64 seeded() {
   std::random_device device;
@@ -19,6 +20,12 @@ std::mt19937_64 seeded() {
 }
 
 }  // namespace
+
+std::uint32_t core::forks() {
+  [[maybe_unused]] static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+  return fork_count.load(std::memory_order_relaxed);
+}
 
 std::string to_string(GrantId id) {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -53,11 +60,9 @@ std::optional<GrantId> parse_grant_id(std::string_view text) {
 GrantId new_grant_id() {
   // A fork copies the state of the generator, and two processes that draw the same id would hold
   // the same grant: the child begins anew.
-  [[maybe_unused]] static const int registered =
-      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
   thread_local std::mt19937_64 random = seeded();
-  thread_local std::uint32_t seeded_after = forks.load(std::memory_order_relaxed);
-  if (const auto now = forks.load(std::memory_order_relaxed); now != seeded_after) {
+  thread_local std::uint32_t seeded_after = core::forks();
+  if (const auto now = core::forks(); now != seeded_after) {
     random = seeded();
     seeded_after = now;
   }

@@ -17,6 +17,17 @@ namespace baton::core {
 // An instant of the store's own clock, as microseconds since an epoch that only the store knows.
 using StoreTime = std::chrono::microseconds;
 
+// What is read from a store is added to and subtracted from other times, so it must leave room: no
+// request can ask for a longer span than a day, and no clock is further off than some 35,000 years.
+inline constexpr Millis kLongestStoredSpan{std::int64_t{1} << 40};
+inline constexpr StoreTime kFurthestStoredTime{std::int64_t{1} << 60};
+[[nodiscard]] constexpr bool is_stored_span(Millis span) {
+  return span >= Millis{0} && span <= kLongestStoredSpan;
+}
+[[nodiscard]] constexpr bool is_stored_time(StoreTime time) {
+  return time >= -kFurthestStoredTime && time <= kFurthestStoredTime;
+}
+
 // The schema lives in the note of this name; the note's ordinal is the schema's version.
 inline constexpr std::string_view kSchemaKey = "BATON:schema";
 

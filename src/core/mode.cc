@@ -42,9 +42,15 @@ bool same_word(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-bool compatible(Mode held, Mode asked) { return kCompatible[index(held)][index(asked)]; }
+bool is_mode(Mode mode) { return index(mode) < kAllModes.size(); }
 
-bool covers(Mode held, Mode asked) { return kCovers[index(held)][index(asked)]; }
+bool compatible(Mode held, Mode asked) {
+  return is_mode(held) && is_mode(asked) && kCompatible[index(held)][index(asked)];
+}
+
+bool covers(Mode held, Mode asked) {
+  return is_mode(held) && is_mode(asked) && kCovers[index(held)][index(asked)];
+}
 
 Mode supremum(Mode a, Mode b) {
   if (covers(a, b)) return a;
@@ -61,8 +67,8 @@ Mode ancestor_mode(Mode child) {
   return child == Mode::IS || child == Mode::S ? Mode::IS : Mode::IX;
 }
 
-std::string_view short_name(Mode mode) { return kShort[index(mode)]; }
-std::string_view long_name(Mode mode) { return kLong[index(mode)]; }
+std::string_view short_name(Mode mode) { return is_mode(mode) ? kShort[index(mode)] : "unknown"; }
+std::string_view long_name(Mode mode) { return is_mode(mode) ? kLong[index(mode)] : "unknown"; }
 
 std::optional<Mode> parse_mode(std::string_view text) {
   for (Mode mode : kAllModes) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "core/bad_request.h"
+
 namespace baton {
 namespace {
 
@@ -121,6 +123,7 @@ Result<void> check_depth(const Policy& policy, const LockName& name,
 
 Result<void> check(const Policy& policy, const LockName& name, Mode mode, Millis ttl,
                    const Metadata& metadata) {
+  if (!is_mode(mode)) return bad_request("unknown mode");
   // Baton's own names are not the user's to forbid.
   if (name.region == kReservedRegion) return {};
   if (policy.draining) {
@@ -151,7 +154,8 @@ std::string key_of(const Policy& policy, const LockName& name) {
 
 Result<std::vector<Ask>> asks_for(const Policy& policy, std::span<const LockName> names,
                                   Mode mode) {
-  if (names.empty()) return Error{.code = Code::bad_request, .message = "no lock is named"};
+  if (names.empty()) return bad_request("no lock is named");
+  if (!is_mode(mode)) return bad_request("unknown mode");
   AskList asks;
   // All names before all ancestors, so that the tokens of a set start with those of its names.
   for (const LockName& name : names) asks.add(key_of(policy, name), mode);

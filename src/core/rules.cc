@@ -19,7 +19,7 @@ Rule broken_ask(const Request& request) {
     if (key.empty() || key.size() > 3 * kMaxNameBytes || !is_valid_utf8_text(key)) {
       return "a key is empty, too long or not text";
     }
-    if (static_cast<std::size_t>(request.asks[i].mode) >= kAllModes.size()) return "unknown mode";
+    if (!is_mode(request.asks[i].mode)) return "unknown mode";
     for (std::size_t j = 0; j < i; ++j) {
       if (request.asks[j].key == key) return "a request names each lock once";
     }

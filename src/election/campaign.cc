@@ -14,6 +14,19 @@ namespace {
 constexpr Millis kFirstBackoff{1'000};
 constexpr Millis kMostBackoff{30'000};
 
+// The election itself is at fault: no store would ever hold it, or this one not under the policy
+// that this process knows. All else is a store in trouble, and passes.
+bool hopeless(const Error& error) {
+  switch (error.code) {
+    case Code::bad_name:
+    case Code::bad_request:
+    case Code::bad_url:
+    case Code::denied:
+    case Code::unsupported: return !error.retryable;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 Campaign::Campaign(LockClient locks, std::string_view election, ElectorOptions options)
@@ -23,7 +36,8 @@ Campaign::Campaign(LockClient locks, std::string_view election, ElectorOptions o
       clock_(options_.clock != nullptr ? *options_.clock : system_clock()),
       lock_(election_lock(election_, options_.region)),
       attendant_(locks_, options_, clock_),
-      after_failure_(kFirstBackoff, kMostBackoff) {}
+      after_failure_(kFirstBackoff, kMostBackoff),
+      after_refusal_(options_.retry_interval, std::max(kMostBackoff, options_.retry_interval)) {}
 
 Result<void> Campaign::check() const {
   if (!lock_) return lock_.error();
@@ -84,6 +98,7 @@ Result<void> Campaign::stand(const Elector::Work& work) {
   while (!stopping()) {
     auto lease = seek();
     if (lease) {
+      after_refusal_.reset();
       lead(std::move(*lease), work);
       pause(next_pause_);
       continue;
@@ -97,8 +112,7 @@ Result<void> Campaign::stand(const Elector::Work& work) {
     if (hopeless(error)) return error;
     if (error.code == Code::timed_out) continue;  // a wait ends after a day; so we wait again
     if (error.code != Code::busy) report(error);
-    const auto quarter = std::max<std::int64_t>(1, options_.retry_interval.count() / 4);
-    pause(options_.retry_interval - Millis(static_cast<std::int64_t>(random_()) % quarter));
+    pause(pause_before_retry(error));
   }
   return {};
 }
@@ -110,10 +124,14 @@ Result<Lease> Campaign::seek() {
                                  .stop = stop_.get_token()});
 }
 
-bool Campaign::hopeless(const Error& error) const {
-  if (error.retryable) return false;
-  return error.code != Code::busy && error.code != Code::timed_out && error.code != Code::lost &&
-         error.code != Code::unavailable;
+// A store that lacks a schema or refuses our rights may do so for long, and each try is reported.
+Millis Campaign::pause_before_retry(const Error& error) {
+  if (error.code == Code::bad_store || error.code == Code::unauthorized) {
+    return after_refusal_.next(random_());
+  }
+  after_refusal_.reset();
+  const auto quarter = std::max<std::int64_t>(1, options_.retry_interval.count() / 4);
+  return options_.retry_interval - Millis(static_cast<std::int64_t>(random_()) % quarter);
 }
 
 void Campaign::lead(Lease lease, const Elector::Work& work) {
@@ -156,6 +174,11 @@ void Campaign::perform(Term& term, Leadership& leadership, const Elector::Work& 
             .retryable = true});
   };
   try {
+    if (options_.fence_first) {
+      if (auto fenced = options_.fence_first(leadership.tokens()); !fenced) {
+        return failed("the fence: " + fenced.error().message);
+      }
+    }
     work(leadership, term.stop_token());
     after_failure_.reset();
   } catch (const std::exception& problem) {

@@ -38,6 +38,7 @@ class Campaign : public std::enable_shared_from_this<Campaign> {
   bool resign();
   Result<void> transfer(const std::string& node);
 
+  [[nodiscard]] bool inherited() const { return locks_.inherited(); }
   [[nodiscard]] Clock& clock() const { return clock_; }
   [[nodiscard]] const ElectorOptions& options() const { return options_; }
   void report(const Error& error) const;
@@ -47,7 +48,7 @@ class Campaign : public std::enable_shared_from_this<Campaign> {
 
   Result<void> stand(const Elector::Work& work);
   Result<Lease> seek();
-  [[nodiscard]] bool hopeless(const Error& error) const;
+  [[nodiscard]] Millis pause_before_retry(const Error& error);
   void lead(Lease lease, const Elector::Work& work);
   void perform(Term& term, Leadership& leadership, const Elector::Work& work);
   bool hand_over(Term& term);
@@ -72,6 +73,7 @@ class Campaign : public std::enable_shared_from_this<Campaign> {
   bool expected_ = false;
   bool has_queue_ = true;
   core::Backoff after_failure_;
+  core::Backoff after_refusal_;
   Millis next_pause_{0};
   std::minstd_rand random_{std::random_device{}()};
 };

@@ -25,6 +25,12 @@ Elector::Elector(LockClient locks, std::string_view name, ElectorOptions options
     : campaign_(std::make_shared<election::Campaign>(std::move(locks), name, std::move(options))) {}
 
 Elector::~Elector() {
+  if (campaign_->inherited()) {
+    // A forked child: the thread is not here, and what it held is the parent's.
+    new auto(std::move(campaign_));
+    new auto(std::move(thread_));
+    return;
+  }
   campaign_->request_stop();
   const Instant limit = campaign_->clock().now() + campaign_->options().grace + kFarewell;
   const bool over = campaign_->wait_until_over(limit);

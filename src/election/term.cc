@@ -63,6 +63,7 @@ bool Leadership::valid() const { return term_->valid(); }
 std::string Leadership::why_ending() const { return term_->why(); }
 void Leadership::resign() { term_->end(election::Ending::resigned); }
 Lease& Leadership::lease() { return term_->lease(); }
+std::vector<FenceToken> Leadership::tokens() const { return term_->lease().tokens(); }
 const std::string& Leadership::key() const { return term_->lease().key(); }
 Mode Leadership::mode() const { return term_->lease().mode(); }
 

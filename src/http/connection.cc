@@ -69,6 +69,20 @@ std::string describe(const Socket& socket) {
          std::to_string(peer.port());
 }
 
+// Counted while it exists.
+class Pending {
+ public:
+  explicit Pending(std::shared_ptr<std::atomic<std::size_t>> number) : number_(std::move(number)) {
+    ++*number_;
+  }
+  ~Pending() { --*number_; }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+ private:
+  const std::shared_ptr<std::atomic<std::size_t>> number_;
+};
+
 class HttpConnection final : public Connection,
                              public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -86,12 +100,21 @@ class HttpConnection final : public Connection,
   void serve() {
     run([](HttpConnection& self) { self.wait_for_request(); });
   }
-  void refuse() {
-    run([](HttpConnection& self) { self.fail(too_busy("too many connections; try again")); });
+  void serve_only_at_once() {
+    run([](HttpConnection& self) {
+      self.only_at_once_ = true;
+      self.wait_for_request();
+    });
   }
   void drain() override {
     run([](HttpConnection& self) {
       if (self.step_ == Step::wait) self.close();
+    });
+  }
+  void make_room() override {
+    run([](HttpConnection& self) {
+      error_code problem;
+      if (self.step_ == Step::wait && self.socket_.available(problem) == 0) self.close();
     });
   }
   void abort() override {
@@ -158,8 +181,10 @@ class HttpConnection final : public Connection,
     if (all_.stopping) return close();
     buffer_.shrink_to_fit();
     enter(Step::wait, count_ == 0 ? options_.header_timeout : options_.idle_timeout);
+    all_.idle(this, count_ > 0);
     socket_.async_wait(Socket::wait_read, then([](HttpConnection& self, const error_code& problem) {
                          if (problem) return self.close();
+                         self.all_.busy(&self);
                          self.read_header();
                        }));
   }
@@ -178,6 +203,13 @@ class HttpConnection final : public Connection,
     if (header.version() >= 11 && header.count(beast::http::field::host) != 1) {
       return fail(error_response(400, "bad_request", "exactly one Host header is needed"));
     }
+    if (!has_one_length()) {
+      return fail(error_response(400, "bad_request",
+                                 "a body has one Content-Length or Transfer-Encoding: chunked"));
+    }
+    if (only_at_once_ && !is_answered_at_once()) {
+      return fail(too_busy("too many connections; try again"));
+    }
     const std::string expect = lower(header[beast::http::field::expect]);
     if (expect.empty() || header.version() < 11 || parser_->is_done()) return read_body();
     if (expect != "100-continue") {
@@ -189,6 +221,29 @@ class HttpConnection final : public Connection,
                        if (problem) return self.close();
                        self.read_body();
                      }));
+  }
+
+  // Where a proxy in front of us and we could differ on where a request ends, the rest of it would
+  // be taken for another request.
+  [[nodiscard]] bool has_one_length() const {
+    const auto& header = parser_->get();
+    const auto lengths = header.count(beast::http::field::content_length);
+    const auto encodings = header.count(beast::http::field::transfer_encoding);
+    if (encodings == 0) {
+      // The parser takes a list of equal lengths, "5, 5".
+      const auto length = header[beast::http::field::content_length];
+      return lengths <= 1 && length.find_first_not_of("0123456789") == length.npos;
+    }
+    return encodings == 1 && lengths == 0 && header.version() >= 11 &&
+           lower(header[beast::http::field::transfer_encoding]) == "chunked";
+  }
+
+  [[nodiscard]] bool is_answered_at_once() const {
+    const auto& header = parser_->get();
+    const auto target = parse_target({header.target().data(), header.target().size()});
+    if (!target) return false;
+    const auto match = all_.router->find(std::string(header.method_string()), *target);
+    return match.handler != nullptr && match.run == Router::Run::at_once;
   }
 
   void read_body() {
@@ -215,7 +270,8 @@ class HttpConnection final : public Connection,
     auto message = parser_->release();
     ++count_;
     started_ = std::chrono::steady_clock::now();
-    keep_alive_ = message.keep_alive() && count_ < options_.max_requests_per_connection;
+    keep_alive_ =
+        message.keep_alive() && !only_at_once_ && count_ < options_.max_requests_per_connection;
     head_ = message.method() == beast::http::verb::head;
     served_.method = std::string(message.method_string());
     // Before the routing, so that its refusals are answers as well.
@@ -240,11 +296,16 @@ class HttpConnection final : public Connection,
     if (request.method != "GET" && is_cross_origin(request, all_.on_loopback)) {
       return answer(error_response(403, "forbidden", "a page of another origin may not do this"));
     }
+    if (options_.refuse) {
+      if (const auto refusal = options_.refuse(request)) return answer(*refusal);
+    }
     start_handler(match, std::move(request));
   }
 
   void start_handler(const Router::Match& match, Request request) {
-    Reply reply(sender());
+    const bool on_worker = match.run == Router::Run::on_worker;
+    if (on_worker && *all_.pending >= options_.max_pending) return answer(too_many_pending());
+    Reply reply(sender(on_worker ? std::make_unique<Pending>(all_.pending) : nullptr));
     if (match.run == Router::Run::at_once) {
       try {
         (*match.handler)(std::move(request), std::move(reply));
@@ -260,8 +321,10 @@ class HttpConnection final : public Connection,
   }
 
   // Keeps nothing alive: neither this connection nor the server.
-  Reply::Send sender() {
-    return [gate = all_.gate, weak = weak_from_this(), count = count_](Response response) {
+  Reply::Send sender(std::shared_ptr<Pending> pending) {
+    return [gate = all_.gate, weak = weak_from_this(), count = count_,
+            pending = std::move(pending)](Response response) mutable {
+      pending.reset();
       const std::shared_lock lock(gate->mutex);
       if (!gate->open) return;
       const auto self = weak.lock();
@@ -335,6 +398,7 @@ class HttpConnection final : public Connection,
   net::steady_timer timer_;
   std::uint64_t round_ = 0;
   Step step_ = Step::wait;
+  bool only_at_once_ = false;
   bool timed_out_ = false;
   bool keep_alive_ = false;
   bool head_ = false;
@@ -353,9 +417,11 @@ void accept_connection(Socket socket, Connections& all) {
   error_code ignored;
   socket.set_option(net::ip::tcp::no_delay(true), ignored);
   const auto connection = std::make_shared<HttpConnection>(std::move(socket), all);
-  bool refuse = false;
-  if (all.join(connection, refuse)) return connection->serve();
-  if (refuse) connection->refuse();
+  switch (all.join(connection)) {
+    case Connections::Admission::serve: return connection->serve();
+    case Connections::Admission::only_at_once: return connection->serve_only_at_once();
+    case Connections::Admission::turn_away: return;
+  }
 }
 
 }  // namespace baton::http

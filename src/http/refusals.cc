@@ -8,6 +8,13 @@ Response too_busy(std::string_view message) {
   return response;
 }
 
+Response too_many_pending() {
+  Response response =
+      error_response(429, "too_many_requests", "too many requests are under way; try again");
+  response.headers.emplace_back("Retry-After", "1");
+  return response;
+}
+
 Response no_route(const Router::Match& match) {
   if (match.allowed.empty()) return error_response(404, "not_found", "there is no such path");
   Response response = error_response(405, "method_not_allowed", "this path takes another method");

@@ -94,6 +94,7 @@ class Server::Impl {
 
   [[nodiscard]] const tcp::endpoint& endpoint() const { return endpoint_; }
   [[nodiscard]] std::size_t connections() const { return connections_.size(); }
+  [[nodiscard]] std::size_t max_connections() const { return connections_.limits.serve; }
 
  private:
   void accept() {
@@ -143,6 +144,7 @@ std::string Server::url() const {
 }
 
 std::size_t Server::connections() const { return impl_->connections(); }
+std::size_t Server::max_connections() const { return impl_->max_connections(); }
 
 void Server::stop(Millis grace) { impl_->stop(grace); }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "baton/clock.h"
@@ -31,7 +32,13 @@ struct ServerOptions {
   std::uint16_t port = 0;             // 0: any free one; Server::port says which
   std::size_t io_threads = 2;
 
-  std::size_t max_connections = 1024;  // more are answered 503 and closed
+  // When there are more, the one that is idle for longest is closed. If none is, the newcomer may
+  // still ask what is answered at once, as /healthz; else it is answered 503 and closed. There are
+  // fewer if the process may not open that many files: it keeps reserved_descriptors for its
+  // stores, or half of all if that is less.
+  std::size_t max_connections = 1024;
+  std::size_t reserved_descriptors = 128;
+  std::size_t max_pending = 1024;  // requests with a handler on a worker; more are answered 429
   std::size_t max_header_bytes = 16U << 10U;
   std::size_t max_body_bytes = 1U << 20U;
   std::size_t max_requests_per_connection = 1000;
@@ -45,7 +52,13 @@ struct ServerOptions {
 
   // Called on a thread that all connections share, after the answer was handed out: be quick.
   std::function<void(const Served&)> on_served;
+
+  // If set, asked on such a thread before each handler: a response is sent in its stead.
+  std::function<std::optional<Response>(const Request&)> refuse;
 };
+
+// Whether only this machine reaches what listens there.
+[[nodiscard]] BATON_EXPORT bool is_loopback_address(const std::string& address);
 
 class BATON_EXPORT Server {
  public:
@@ -59,6 +72,7 @@ class BATON_EXPORT Server {
   [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] std::string url() const;  // http://address:port
   [[nodiscard]] std::size_t connections() const;
+  [[nodiscard]] std::size_t max_connections() const;  // see ServerOptions
 
   // Accepts no more, lets the requests that have begun finish for up to `grace`, then closes what
   // is left. Idempotent. Not from a handler.

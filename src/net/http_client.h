@@ -43,6 +43,9 @@ struct HttpRequest {
   std::string url;  // http:// or https://, without user and password: those go into a header
   HttpHeaders headers;
   std::string body;
+  // A kept connection may break after it has swallowed the request. Unless this is set, the request
+  // is then sent a second time on a new one: only for what may happen twice.
+  bool once = false;
 };
 
 struct HttpResponse {

@@ -78,6 +78,10 @@ void Transfer::prepare() {
                    static_cast<long>(settings_.connect_limit.count()));
   curl_easy_setopt(handle_, CURLOPT_USERAGENT, settings_.user_agent.c_str());
   curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, problem_);
+  if (request_.once) {
+    curl_easy_setopt(handle_, CURLOPT_PREREQFUNCTION, &Transfer::on_request);
+    curl_easy_setopt(handle_, CURLOPT_PREREQDATA, this);
+  }
   curl_easy_setopt(handle_, CURLOPT_HEADERFUNCTION, &Transfer::on_header);
   curl_easy_setopt(handle_, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &Transfer::on_body);
@@ -125,6 +129,14 @@ void Transfer::prepare_tls() {
 void Transfer::set_limit(Millis left) {
   curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS,
                    static_cast<long>(std::clamp<Millis::rep>(left.count(), 1, 1L << 30)));
+}
+
+// Curl asks before each time it sends the request.
+int Transfer::on_request(void* self, char* /*there*/, char* /*here*/, int /*there_port*/,
+                         int /*here_port*/) {
+  auto* transfer = static_cast<Transfer*>(self);
+  transfer->broke_off_ = transfer->anything_sent();
+  return transfer->broke_off_ ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
@@ -201,6 +213,8 @@ Error Transfer::error(CURLcode end) const {
               .in_doubt = anything_sent()};
   if (too_large_) {
     error.message += "the answer is larger than the limit";
+  } else if (broke_off_) {
+    error.message += "the connection broke before the answer";
   } else if (end == CURLE_OPERATION_TIMEDOUT) {
     error.message += error.in_doubt ? "no answer in time" : "no connection in time";
   } else {

@@ -40,6 +40,7 @@ class Transfer {
   [[nodiscard]] Error error(CURLcode end) const;
 
  private:
+  static int on_request(void* self, char* there, char* here, int there_port, int here_port);
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
   static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
   bool take_header(std::string_view line);
@@ -60,6 +61,7 @@ class Transfer {
   std::size_t received_ = 0;
   std::size_t headers_size_ = 0;
   bool had_enough_ = false;
+  bool broke_off_ = false;  // it would have been sent a second time
   bool too_large_ = false;
   char problem_[CURL_ERROR_SIZE] = {};
 };

@@ -57,6 +57,7 @@ class Node::Impl {
   }
 
   ~Impl() { leave(); }
+  [[nodiscard]] bool inherited() const { return locks_.inherited(); }
 
   // Once on the caller's thread, so that what is wrong for good is said at once.
   Result<void> start() {
@@ -186,7 +187,10 @@ Result<Node> Node::join(LockClient locks, NodeOptions options) {
 Node::Node(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Node::Node(Node&&) noexcept = default;
 Node& Node::operator=(Node&&) noexcept = default;
-Node::~Node() = default;
+Node::~Node() {
+  // In a forked child the thread is not there, and the registration is the parent's.
+  if (impl_ != nullptr && impl_->inherited()) (void)impl_.release();
+}
 
 const std::string& Node::id() const { return impl_->options().id; }
 const std::string& Node::role() const { return impl_->options().role; }

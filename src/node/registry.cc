@@ -99,7 +99,7 @@ std::string print_metadata(const Metadata& metadata) {
 }
 
 Metadata parse_metadata(std::string_view text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const auto json = parse_json(text);
   Metadata metadata;
   if (!json.is_object()) return metadata;
   for (const auto& [key, value] : json.items()) {

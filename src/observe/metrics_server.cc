@@ -42,8 +42,13 @@ http::Router routes(std::shared_ptr<Metrics> metrics) {
 
 class MetricsServer::Impl {
  public:
-  Impl(std::unique_ptr<http::Server> server, std::shared_ptr<http::WorkerPool> workers)
-      : workers_(std::move(workers)), server_(std::move(server)) {}
+  Impl(std::unique_ptr<http::Server> server, std::shared_ptr<http::WorkerPool> workers,
+       bool on_loopback)
+      : workers_(std::move(workers)), server_(std::move(server)) {
+    if (on_loopback) return;
+    warning_ = "everybody who reaches " + server_->url() +
+               " may read the metrics: listen on 127.0.0.1, or in a network of its own";
+  }
   ~Impl() {
     server_->stop(Millis(0));
     workers_->stop();
@@ -52,16 +57,19 @@ class MetricsServer::Impl {
   Impl& operator=(const Impl&) = delete;
 
   [[nodiscard]] const http::Server& server() const { return *server_; }
+  [[nodiscard]] const std::string& warning() const { return warning_; }
 
  private:
   std::shared_ptr<http::WorkerPool> workers_;
   std::unique_ptr<http::Server> server_;
+  std::string warning_;
 };
 
 Result<std::unique_ptr<MetricsServer>> MetricsServer::start(const std::string& listen,
                                                             std::shared_ptr<Metrics> metrics) {
   auto options = parse_listen(listen);
   if (!options) return options.error();
+  const bool on_loopback = http::is_loopback_address(options->address);
   auto workers = std::make_shared<http::WorkerPool>(1);
   auto server = http::Server::start(routes(std::move(metrics)), std::move(*options), workers);
   if (!server) {
@@ -69,13 +77,14 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::start(const std::string& l
     server.error().message = "--metrics: " + server.error().message;
     return server.error();
   }
-  return std::unique_ptr<MetricsServer>(
-      new MetricsServer(std::make_unique<Impl>(std::move(*server), std::move(workers))));
+  return std::unique_ptr<MetricsServer>(new MetricsServer(
+      std::make_unique<Impl>(std::move(*server), std::move(workers), on_loopback)));
 }
 
 MetricsServer::MetricsServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 MetricsServer::~MetricsServer() = default;
 
+const std::string& MetricsServer::warning() const { return impl_->warning(); }
 std::uint16_t MetricsServer::port() const { return impl_->server().port(); }
 std::string MetricsServer::url() const { return impl_->server().url(); }
 

@@ -19,6 +19,9 @@ class BATON_EXPORT MetricsServer {
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
+  // Empty if only this machine reaches it; else a warning: whoever reaches it reads the metrics.
+  [[nodiscard]] const std::string& warning() const;
+
   [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] std::string url() const;  // http://address:port
 

@@ -127,7 +127,7 @@ std::string to_stored(const Policy& policy) {
 
 Result<Policy> from_stored(std::string_view text) {
   if (text.size() > kMaxReservedNoteBytes) return unreadable("its size");
-  const json document = json::parse(text, nullptr, false);
+  const json document = parse_json(text);
   if (document.is_discarded()) return unreadable("not JSON");
   try {
     Policy policy = policy_from(document);

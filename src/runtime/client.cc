@@ -10,6 +10,8 @@
 #include "core/lock_table.h"
 #include "core/trust.h"
 #include "runtime/deadline.h"
+#include "runtime/inherited.h"
+#include "runtime/pace.h"
 
 namespace baton {
 namespace {
@@ -27,14 +29,21 @@ std::string default_owner() {
   return std::string(host.data()) + ":" + std::to_string(getpid());
 }
 
-Error too_many() {
+Error too_many(bool in_doubt) {
   return {.code = Code::unavailable,
           .message = "too many acquires wait in this client",
-          .retryable = true};
+          .retryable = true,
+          .in_doubt = in_doubt};
 }
 
-Error stopped_waiting() { return {.code = Code::cancelled, .message = "the wait was cancelled"}; }
-Error closed() { return {.code = Code::cancelled, .message = "the client was closed"}; }
+Error stopped_waiting(bool in_doubt) {
+  return {.code = Code::cancelled, .message = "the wait was cancelled", .in_doubt = in_doubt};
+}
+
+// Of an acquire that was granted while the client closed.
+Error closed() {
+  return {.code = Code::cancelled, .message = "the client was closed", .in_doubt = true};
+}
 
 Request undoing(const Request& acquire) {
   Request cancel;
@@ -58,6 +67,7 @@ Result<void> check_options(const AcquireOptions& options, const Capabilities& ca
   if (options.note.text && options.note.text->size() > kMaxNoteBytes) {
     return bad_request("a note has at most " + std::to_string(kMaxNoteBytes) + " bytes");
   }
+  if (!is_mode(options.mode)) return bad_request("unknown mode");
   if (std::find(can.modes.begin(), can.modes.end(), options.mode) == can.modes.end()) {
     return Error{.code = Code::unsupported,
                  .message = "this store has no mode " + std::string(long_name(options.mode))};
@@ -94,11 +104,29 @@ bool LockClient::Core::on_own_thread() const {
 }
 
 void LockClient::Core::destroy(Core* core) {
-  if (core->on_own_thread()) {
-    std::thread([core] { delete core; }).detach();
-  } else {
+  if (core->inherited()) return runtime::keep_for_ever({core, [](Core*) {}});
+  struct Farewell {
+    std::mutex mutex;
+    std::condition_variable signal;
+    bool over = false;
+  };
+  Clock& clock = *core->clock_;
+  const Instant limit = clock.now() + runtime::kLastWords;
+  const bool own = core->on_own_thread();
+  const auto farewell = std::make_shared<Farewell>();
+  std::thread closing([core, farewell] {
     delete core;
-  }
+    const std::lock_guard lock(farewell->mutex);
+    farewell->over = true;
+    farewell->signal.notify_all();
+  });
+  if (own) return closing.detach();
+  std::unique_lock lock(farewell->mutex);
+  while (!farewell->over && clock.now() < limit) clock.wait(lock, farewell->signal, limit);
+  const bool over = farewell->over;
+  lock.unlock();
+  if (over) return closing.join();
+  closing.detach();
 }
 
 std::shared_ptr<LockClient::Core> LockClient::Core::make(std::shared_ptr<LockStore> store,
@@ -106,14 +134,15 @@ std::shared_ptr<LockClient::Core> LockClient::Core::make(std::shared_ptr<LockSto
   return {new Core(std::move(store), std::move(options), std::move(policy)), &Core::destroy};
 }
 
-Result<Reply> LockClient::Core::submit(Request& request, Millis timeout) {
-  Instant sent = clock_->now();
-  return batcher_.submit(request, runtime::deadline_after(sent, timeout), sent);
+Result<Reply> LockClient::Core::submit(Request& request, Deadline deadline) {
+  Instant sent{};
+  return batcher_.submit(request, deadline, sent);
 }
 
 // Everything that can be refused without asking the store is refused here.
 Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
                                           const AcquireOptions& options) {
+  if (inherited()) return runtime::client_of_parent();
   if (set.empty()) return bad_request("name at least one lock");
   if (auto ok = check_options(options, can_); !ok) return ok.error();
   if (policy_.draining) {
@@ -173,11 +202,14 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
   HeldLease& shown = *held;
   Lease lease(shared_from_this(), std::move(held));
   if (!lease.valid()) {
-    // The reply took longer than the lease lasts. Letting it go is all that can be done with it.
+    // The reply took longer than the lease lasts. Letting it go is all that can be done with it;
+    // the caller has waited long enough. A note that came with it is written.
+    lease.release_async();
     return Error{.code = Code::unavailable,
                  .message = "the store answered too late for a TTL of " +
                             std::to_string(request.ttl.count()) + " ms",
-                 .retryable = true};
+                 .retryable = true,
+                 .in_doubt = true};
   }
   if (observer_ != nullptr) shown.show();
   return lease;
@@ -202,9 +234,10 @@ Result<Lease> LockClient::Core::ask(std::vector<LockName> set, const AcquireOpti
                                     Course& course) {
   auto request = prepare(set, options);
   if (!request) return request.error();
+  if (options.stop.stop_requested()) return stopped_waiting(false);
   const Instant asked = clock_->now();
   Instant sent = asked;
-  auto reply = batcher_.submit(*request, asked + can_.apply_limit + Millis(500), sent);
+  auto reply = batcher_.submit(*request, asked + request_limit(), sent);
   if (reply && reply->outcome == Outcome::granted) {
     return lease(std::move(set), *request, *reply, sent);
   }
@@ -282,7 +315,7 @@ Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request,
                                      Pause pause, const std::stop_token& stop, Course& course) {
   if (is_full()) {
     if (pause.queued || pause.so_far.in_doubt) take_back(request, pause.so_far.in_doubt);
-    return too_many();
+    return too_many(pause.so_far.in_doubt);
   }
   course.waited = true;
   const Waits waits(observer_, set.front());
@@ -312,12 +345,13 @@ Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request,
     meeting->left = true;
     const bool stopped = meeting->stopped;
     lock.unlock();
-    hub_.abandon(request.grant);
-    if (stopped) return stopped_waiting();
+    // The hub gives a grant back that comes of it all the same, but not its note.
+    const bool in_doubt = hub_.abandon(request.grant);
+    if (stopped) return stopped_waiting(in_doubt);
     unanswered.code = Code::timed_out;
     unanswered.message += "; the wait ended while the store did not answer";
     unanswered.retryable = true;
-    unanswered.in_doubt = false;  // what may still come of it is undone
+    unanswered.in_doubt = in_doubt;
     return unanswered;
   }
   if (!*meeting->result) return meeting->result->error();
@@ -333,14 +367,15 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
                                                       .then = std::move(then),
                                                       .observer = observer_,
                                                       .clock = clock_});
-  // Not here: the caller may hold what its callback takes.
+  // Not here: the caller may hold what its callback takes. But a forked child has no other thread.
   const auto refuse = [&](Error why) {
+    if (inherited()) return errand->finish(std::move(why));
     hub_.call([errand, why = std::move(why)] { errand->finish(why); });
   };
   auto request = prepare(errand->set, errand->options);
   if (!request) return refuse(request.error());
-  if (is_full()) return refuse(too_many());
-  if (errand->options.stop.stop_requested()) return refuse(stopped_waiting());
+  if (errand->options.stop.stop_requested()) return refuse(stopped_waiting(false));
+  if (is_full()) return refuse(too_many(false));
   courier_.send(std::move(*request),
                 [this, errand](Request& asked, Result<Reply>& reply, Instant sent) {
                   answered(errand, asked, reply, sent);

@@ -5,6 +5,7 @@
 
 #include "baton/locks.h"
 #include "baton/observe.h"
+#include "core/forks.h"
 #include "runtime/batcher.h"
 #include "runtime/courier.h"
 #include "runtime/errand.h"
@@ -24,7 +25,7 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   Result<Lease> acquire(std::vector<LockName> set, const AcquireOptions& options);
   void acquire_async(std::vector<LockName> set, AcquireOptions options,
                      std::function<void(Result<Lease>)> then);
-  Result<Reply> submit(Request& request, Millis timeout);
+  Result<Reply> submit(Request& request, Deadline deadline);
 
   [[nodiscard]] LockStore& store() { return *store_; }
   [[nodiscard]] Clock& clock() { return *clock_; }
@@ -32,15 +33,21 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   [[nodiscard]] runtime::WaitHub& hub() { return hub_; }
   [[nodiscard]] runtime::Courier& courier() { return courier_; }
   [[nodiscard]] bool on_own_thread() const;
+  // Whether this process is a child of the one that made the client: it can do nothing here.
+  [[nodiscard]] bool inherited() const { return forks_ != core::forks(); }
   [[nodiscard]] const Policy& policy() const { return policy_; }
   [[nodiscard]] const std::string& owner() const { return owner_; }
   [[nodiscard]] const Capabilities& can() const { return can_; }
+  // How long a caller waits for the answer to one request: the store's own limit, and the way back.
+  [[nodiscard]] Millis request_limit() const { return can_.apply_limit + Millis(500); }
   [[nodiscard]] ClientObserver* observer() const { return observer_.get(); }
 
  private:
   Core(std::shared_ptr<LockStore> store, ClientOptions options, Policy policy);
 
-  // The last reference may go in a callback, on our own thread, which cannot join itself.
+  // Returns when all is stopped and the last requests are answered, or after kLastWords; then the
+  // rest is done in the background. The last reference may also go in a callback, on our own
+  // thread, which cannot join itself. In a forked child nothing is destroyed.
   static void destroy(Core* core);
 
   // Until the hub asks again for somebody.
@@ -68,6 +75,7 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
                      const std::stop_token& stop, runtime::Course& course);
   [[nodiscard]] bool is_full() const;
 
+  const std::uint32_t forks_ = core::forks();
   const std::shared_ptr<LockStore> store_;
   Clock* const clock_;
   const Capabilities can_;

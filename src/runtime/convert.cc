@@ -11,6 +11,7 @@
 
 #include "core/apply.h"
 #include "core/backoff.h"
+#include "core/bad_request.h"
 #include "core/trust.h"
 #include "runtime/client.h"
 #include "runtime/deadline.h"
@@ -51,15 +52,18 @@ void HeldLease::Conversion::heard(const Reply& reply, Instant sent) {
 }
 
 Result<void> HeldLease::convert(Mode mode, Millis wait) {
+  if (!is_mode(mode)) return bad_request("unknown mode");
+  if (inherited()) return lost_error();
   const Instant deadline = deadline_after(client_.clock().now(), wait);
-  if (!take_turn(deadline)) return valid() ? under_way() : lost_error();
+  const Instant limit = deadline + client_.request_limit();
+  if (!take_turn(deadline, limit)) return valid() ? under_way() : lost_error();
   auto request = conversion_to(mode);
   if (!request) {
     give_turn({});
     return request.error();
   }
   if (wait > Millis(0)) request->ticket = core::ticket_for(ttl_);
-  Conversion conversion{.request = std::move(*request), .deadline = deadline};
+  Conversion conversion{.request = std::move(*request), .deadline = deadline, .limit = limit};
   {
     const std::lock_guard lock(mutex_);
     conversion.before = asks_;
@@ -74,7 +78,7 @@ Result<void> HeldLease::convert(Mode mode, Millis wait) {
   return result;
 }
 
-bool HeldLease::take_turn(Instant deadline) {
+bool HeldLease::take_turn(Instant deadline, Instant limit) {
   Clock& clock = client_.clock();
   std::unique_lock lock(mutex_);
   while (converting_) {
@@ -83,7 +87,14 @@ bool HeldLease::take_turn(Instant deadline) {
   }
   converting_ = true;
   // A request of the one before may still reach the store, and must not undo what this one does.
-  while (!ended_ && clock.now() < late_until_) clock.wait(lock, poked_, late_until_);
+  while (!ended_ && clock.now() < late_until_) {
+    if (clock.now() >= limit) {
+      converting_ = false;
+      poked_.notify_all();
+      return false;
+    }
+    clock.wait(lock, poked_, std::min(late_until_, limit));
+  }
   return true;
 }
 
@@ -131,20 +142,25 @@ Result<Request> HeldLease::conversion_to(Mode mode) const {
 Result<void> HeldLease::ask(Conversion& conversion) {
   Clock& clock = client_.clock();
   const Request& convert = conversion.request;
-  const Millis patience = client_.can().apply_limit + Millis(500);
-  const Instant settle_by = std::max(conversion.deadline, clock.now() + patience);
+  const Millis patience = client_.request_limit();
+  const Instant settle_by =
+      std::min(std::max(conversion.deadline, clock.now() + patience), conversion.limit);
+  std::optional<Error> unanswered;
   core::Backoff backoff(Millis(50), kAskEvery);
   while (true) {
     if (!valid()) return lost_error();
     const std::uint64_t seen = pokes();
     const Instant sent = clock.now();
-    const auto reply = client_.submit(conversion.request, patience);
+    if (unanswered && sent >= conversion.limit) return *unanswered;
+    const auto reply =
+        client_.submit(conversion.request, std::min(sent + patience, conversion.limit));
     Instant until = settle_by;
     Millis pause{0};
     if (!reply) {
       // It may have been sent as late as now.
       if (reply.error().in_doubt) conversion.doubt(clock.now() + client_.can().apply_limit);
       if (!conversion.in_doubt || clock.now() >= settle_by) return reply.error();
+      unanswered = reply.error();
       pause = backoff.next(id_.low);
     } else if (reply->outcome == Outcome::granted) {
       take_over(convert.asks, *reply, sent);
@@ -192,7 +208,7 @@ void HeldLease::claim(const std::vector<Ask>& asks) {
 }
 
 Error HeldLease::give_up(const Conversion& conversion, Error error) {
-  if (conversion.in_queue) leave_queue(!conversion.in_doubt && valid());
+  if (conversion.in_queue) leave_queue(!conversion.in_doubt && valid(), conversion.limit);
   if (conversion.in_doubt) {
     error.in_doubt = true;
     settle(conversion.late_until);
@@ -208,11 +224,11 @@ Error HeldLease::give_up(const Conversion& conversion, Error error) {
 
 // At once, if the turn is given back now: a cancel that came later would cost the next convert its
 // place.
-void HeldLease::leave_queue(bool at_once) {
+void HeldLease::leave_queue(bool at_once, Instant limit) {
   Request cancel = request(Verb::cancel);
   cancel.converting = true;
   if (at_once) {
-    const auto reply = client_.submit(cancel, client_.can().apply_limit);
+    const auto reply = client_.submit(cancel, limit);
     if (reply && reply->outcome != Outcome::busy) return;
   }
   client_.hub().undo(std::move(cancel), client_.clock().now(), over());

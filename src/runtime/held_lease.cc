@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "core/fence.h"
 #include "core/trust.h"
 #include "runtime/client.h"
+#include "runtime/deadline.h"
+#include "runtime/inherited.h"
 
 namespace baton::runtime {
 namespace {
@@ -37,17 +40,29 @@ Instant HeldLease::trusted_until() const {
   return Instant(Instant::duration(trusted_until_.load(std::memory_order_acquire)));
 }
 
+bool HeldLease::inherited() const { return client_.inherited(); }
+
 bool HeldLease::valid() const {
-  return !ended_.load(std::memory_order_acquire) && client_.clock().now() < trusted_until();
+  return !inherited() && !ended_.load(std::memory_order_acquire) &&
+         client_.clock().now() < trusted_until();
 }
 
 Millis HeldLease::remaining() const {
-  if (ended_.load(std::memory_order_acquire)) return Millis(0);
+  if (inherited() || ended_.load(std::memory_order_acquire)) return Millis(0);
   const auto left = std::chrono::floor<Millis>(trusted_until() - client_.clock().now());
   return std::max(left, Millis(0));
 }
 
+// In a forked child the callbacks of the parent must not run: it gets a token of its own.
+std::stop_token HeldLease::lost() const {
+  if (!inherited()) return stop_.get_token();
+  std::stop_source fired;
+  fired.request_stop();
+  return fired.get_token();
+}
+
 std::string HeldLease::why_lost() const {
+  if (inherited()) return kLeaseOfParent;
   const std::lock_guard lock(mutex_);
   return why_;
 }
@@ -60,15 +75,15 @@ Error HeldLease::lost_error() const {
 Instant HeldLease::over() const { return trusted_until() + core::margin(ttl_); }
 
 Mode HeldLease::mode() const {
+  if (inherited()) return Mode::X;
   const std::lock_guard lock(mutex_);
   return asks_.front().mode;
 }
 
-std::vector<Token> HeldLease::tokens() const {
+std::vector<FenceToken> HeldLease::tokens() const {
+  if (inherited()) return {};
   const std::lock_guard lock(mutex_);
-  std::vector<Token> tokens;
-  for (const LockName& name : names_) tokens.push_back(tokens_.at(place_of(name)));
-  return tokens;
+  return core::fence_tokens(asks_, tokens_);
 }
 
 // Among the asks, of which only the modes ever change.
@@ -80,11 +95,13 @@ std::size_t HeldLease::place_of(const LockName& name) const {
 }
 
 Token HeldLease::token() const {
+  if (inherited()) return 0;
   const std::lock_guard lock(mutex_);
   return tokens_.front();
 }
 
 Note HeldLease::note() const {
+  if (inherited()) return {};
   const std::lock_guard lock(mutex_);
   return note_;
 }
@@ -123,6 +140,7 @@ bool HeldLease::end(const std::string& why) {
 
 void HeldLease::lose(Loss loss, const std::string& why) {
   const bool ended = end(why);
+  if (ended) lost_ = true;
   if (ended && observer() != nullptr) observer()->lost({name(), loss});
 }
 
@@ -142,7 +160,7 @@ Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
   Request renew = request(Verb::renew);
   renew.change = std::move(change);
   const Instant sent = client_.clock().now();
-  const auto reply = client_.submit(renew, timeout);
+  const auto reply = client_.submit(renew, deadline_after(sent, timeout));
   if (!reply) return reply.error();
   if (reply->outcome != Outcome::granted) {
     if (reply->outcome == Outcome::lost) lose(Loss::refused, reply->message);
@@ -164,18 +182,25 @@ Result<void> HeldLease::begin_release(const NoteChange& last_words) {
 }
 
 Result<void> HeldLease::release(const ReleaseOptions& options) {
+  if (inherited()) return lost_error();
+  Instant at = client_.clock().now();
+  const Deadline deadline = deadline_after(at, options.timeout);
   if (!options.to.empty()) {
-    if (auto ok = check_heir(options); !ok) return ok;
+    if (auto ok = check_heir(options.to, deadline); !ok) return ok;
+    at = client_.clock().now();
   }
   if (auto ok = begin_release(options.note); !ok) return ok;
-  if (observer() == nullptr) return give_back(options);
-  const Instant at = client_.clock().now();
-  auto released = give_back(options);
+  auto released = give_back(options, deadline);
+  if (observer() == nullptr) return released;
   tell(released, at);
   return released;
 }
 
 void HeldLease::release_async(NoteChange last_words, std::function<void(Result<void>)> then) {
+  if (inherited()) {
+    if (then) then(lost_error());
+    return;
+  }
   if (auto ok = begin_release(last_words); !ok) {
     if (then) client_.hub().call([then = std::move(then), why = ok.error()] { then(why); });
     return;
@@ -207,6 +232,7 @@ void HeldLease::tell(const Result<void>& released, Instant at) const {
 
 // In this order: nobody works on under a lock that is being given away.
 Request HeldLease::last_request(NoteChange last_words) {
+  if (!valid()) lost_ = true;
   end("released");
   client_.keeper().drop(*this);
   Request release = request(Verb::release);
@@ -214,14 +240,14 @@ Request HeldLease::last_request(NoteChange last_words) {
   return release;
 }
 
-Result<void> HeldLease::give_back(const ReleaseOptions& options) {
+Result<void> HeldLease::give_back(const ReleaseOptions& options, Deadline deadline) {
   Request release = last_request(options.note);
   release.to = options.to;
-  auto reply = client_.submit(release, options.timeout);
+  auto reply = client_.submit(release, deadline);
   if (reply && reply->outcome == Outcome::denied) {
     // The heir has gone since we looked; the lease is over all the same, so the queue gets it.
     release.to.clear();
-    reply = client_.submit(release, options.timeout);
+    reply = client_.submit(release, deadline);
   }
   return given_back(release, reply);
 }
@@ -233,27 +259,43 @@ Result<void> HeldLease::given_back(Request& release, Result<Reply>& reply) {
                   .retryable = true};
   }
   if (!reply) {
+    // The hub repeats it, note and all, so it may yet be written.
     client_.hub().undo(std::move(release), client_.clock().now(), over());
-    return reply.error();
+    Error error = reply.error();
+    error.in_doubt = true;
+    return error;
   }
   if (reply->outcome != Outcome::done) return error_of(*reply, release);
   return {};
 }
 
-Result<void> HeldLease::check_heir(const ReleaseOptions& options) const {
+bool HeldLease::was_lost() const { return lost_ || (!released_ && !valid()); }
+
+Result<void> HeldLease::finish() {
+  if (inherited()) return lost_error();
+  if (!released_ && !was_lost()) {
+    // What fails otherwise is repeated in the background: nobody else had the lock meanwhile.
+    auto released = release({});
+    if (!released && released.error().code == Code::lost) return released;
+  }
+  if (was_lost()) return lost_error();
+  return {};
+}
+
+Result<void> HeldLease::check_heir(const std::string& heir, Deadline deadline) const {
   if (!client_.can().transfer || names_.size() > 1 || asks_.size() > 1) {
     return Error{.code = Code::unsupported, .message = "only a single lock can be handed over"};
   }
   Request look;
   look.verb = Verb::get;
   look.asks = {{key(), Mode::X}};
-  const auto reply = client_.submit(look, options.timeout);
+  const auto reply = client_.submit(look, deadline);
   if (!reply) return reply.error();
   if (!reply->info) return error_of(*reply, look);
   const auto& waiters = reply->info->waiters;
   if (std::none_of(waiters.begin(), waiters.end(),
-                   [&](const WaiterInfo& w) { return w.owner == options.to; })) {
-    return Error{.code = Code::denied, .message = "nobody of '" + options.to + "' waits for it"};
+                   [&](const WaiterInfo& w) { return w.owner == heir; })) {
+    return Error{.code = Code::denied, .message = "nobody of '" + heir + "' waits for it"};
   }
   return {};
 }

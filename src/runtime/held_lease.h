@@ -39,9 +39,10 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   HeldLease(const HeldLease&) = delete;
   HeldLease& operator=(const HeldLease&) = delete;
 
+  [[nodiscard]] bool inherited() const;  // from the parent of this process: see inherited.h
   [[nodiscard]] bool valid() const;
   [[nodiscard]] Millis remaining() const;
-  [[nodiscard]] std::stop_token lost() const { return stop_.get_token(); }
+  [[nodiscard]] std::stop_token lost() const;
   [[nodiscard]] std::string why_lost() const;
 
   // The rest of these are the Lease's own words: see baton/lease.h.
@@ -51,13 +52,16 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   [[nodiscard]] Millis ttl() const { return ttl_; }
   [[nodiscard]] Mode mode() const;
   [[nodiscard]] Token token() const;
-  [[nodiscard]] std::vector<Token> tokens() const;
+  [[nodiscard]] std::vector<FenceToken> tokens() const;
   [[nodiscard]] Note note() const;
   Result<void> set_note(NoteChange change, Millis timeout);
   Result<void> convert(Mode mode, Millis wait);
   Result<void> release(const ReleaseOptions& options);
   void release_async(NoteChange last_words, std::function<void(Result<void>)> then);
   void let_go();  // nobody has it any more
+
+  // The end of with_lock: releases, unless that was done; `lost` if the lease ended before.
+  Result<void> finish();
 
   // For the Keeper.
   [[nodiscard]] Request renewal() const;
@@ -79,10 +83,11 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   bool end(const std::string& why);
   Result<void> begin_release(const NoteChange& last_words);
   Request last_request(NoteChange last_words);
-  Result<void> give_back(const ReleaseOptions& options);
+  Result<void> give_back(const ReleaseOptions& options, Deadline deadline);
   Result<void> given_back(Request& release, Result<Reply>& reply);
   void tell(const Result<void>& released, Instant at) const;
-  [[nodiscard]] Result<void> check_heir(const ReleaseOptions& options) const;
+  [[nodiscard]] Result<void> check_heir(const std::string& heir, Deadline deadline) const;
+  [[nodiscard]] bool was_lost() const;
   [[nodiscard]] Error lost_error() const;
   [[nodiscard]] Instant over() const;
   [[nodiscard]] std::size_t place_of(const LockName& name) const;
@@ -90,8 +95,9 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   // One change of mode: see convert.cc.
   struct Conversion {
     Request request;
-    Instant deadline;
-    std::vector<Ask> before;
+    Instant deadline;  // of the wait
+    Instant limit;     // of the call: a request may be under way when the wait ends
+    std::vector<Ask> before = {};
     bool in_queue = false;  // or may be
     bool in_doubt = false;  // a request may have changed the mode, or may do so until:
     Instant late_until = Instant{};
@@ -99,7 +105,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
     void doubt(Instant until);
     void heard(const Reply& reply, Instant sent);
   };
-  bool take_turn(Instant deadline);
+  bool take_turn(Instant deadline, Instant limit);
   void give_turn(Instant late_until);
   [[nodiscard]] Mode asked_mode() const;
   [[nodiscard]] Result<Request> conversion_to(Mode mode) const;
@@ -109,7 +115,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   void take_over(const std::vector<Ask>& asks, const Reply& reply, Instant sent);
   void claim(const std::vector<Ask>& asks);  // under the mutex
   Error give_up(const Conversion& conversion, Error error);
-  void leave_queue(bool at_once);
+  void leave_queue(bool at_once, Instant limit);
   void settle(Instant from);
   void settled(const Reply& reply, Instant sent);
 
@@ -125,6 +131,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   std::atomic<Instant::rep> trusted_until_;
   std::atomic<bool> ended_{false};
   std::atomic<bool> released_{false};
+  std::atomic<bool> lost_{false};  // ended before it was released
   std::atomic<bool> shown_{false};
   std::stop_source stop_;
 

@@ -1,6 +1,7 @@
 #include "baton/lease.h"
 
 #include "runtime/held_lease.h"
+#include "runtime/inherited.h"
 
 namespace baton {
 
@@ -10,6 +11,11 @@ Lease::Lease(std::shared_ptr<void> client, std::shared_ptr<runtime::HeldLease> h
 Lease::~Lease() {
   if (held_ == nullptr) return;
   try {
+    if (held_->inherited()) {
+      runtime::keep_for_ever(std::move(held_));
+      runtime::keep_for_ever(std::move(client_));
+      return;
+    }
     held_->let_go();
   } catch (...) {  // NOLINT: out of memory; the lock ends by its ttl
   }
@@ -30,7 +36,7 @@ const LockName& Lease::name() const { return held_->name(); }
 const std::string& Lease::key() const { return held_->key(); }
 Mode Lease::mode() const { return held_->mode(); }
 Token Lease::token() const { return held_->token(); }
-std::vector<Token> Lease::tokens() const { return held_->tokens(); }
+std::vector<FenceToken> Lease::tokens() const { return held_->tokens(); }
 GrantId Lease::grant() const { return held_->id(); }
 Millis Lease::ttl() const { return held_->ttl(); }
 Note Lease::note() const { return held_->note(); }

@@ -1,9 +1,11 @@
 #include "baton/locks.h"
 
 #include "baton/observe.h"
+#include "core/bad_request.h"
 #include "policy/apply_policy.h"
 #include "runtime/client.h"
 #include "runtime/deadline.h"
+#include "runtime/inherited.h"
 
 namespace baton {
 namespace {
@@ -49,13 +51,16 @@ void LockClient::acquire_async(std::vector<LockName> set, AcquireOptions options
 }
 
 Result<Page<LockInfo>> LockClient::find(const Query& query, Millis timeout) {
+  if (core_->inherited()) return runtime::client_of_parent();
+  if (query.mode && !is_mode(*query.mode)) return bad_request("unknown mode");
   return core_->store().find(query, runtime::deadline_after(core_->clock().now(), timeout));
 }
 
 Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
+  if (core_->inherited()) return runtime::client_of_parent();
   if (auto ok = validate(name); !ok) return ok.error();
   Request look = look_at(key_of(core_->policy(), name));
-  auto reply = core_->submit(look, timeout);
+  auto reply = core_->submit(look, runtime::deadline_after(core_->clock().now(), timeout));
   if (!reply) return reply.error();
   // Somebody keeps the store from reading it, or it is damaged.
   if (!reply->info) return runtime::error_of(*reply, look);
@@ -64,21 +69,38 @@ Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
 
 Result<std::vector<HolderInfo>> LockClient::break_lock(const LockName& name,
                                                        const BreakOptions& options) {
+  if (core_->inherited()) return runtime::client_of_parent();
   if (auto ok = validate(name); !ok) return ok.error();
   if (options.reason.empty()) {
-    return Error{.code = Code::bad_request, .message = "breaking a lock needs a reason"};
+    return bad_request("breaking a lock needs a reason");
   }
   Request request = look_at(key_of(core_->policy(), name));
   request.verb = Verb::break_;
   request.grant = options.only;
   request.reason = options.reason;
   request.immediately = options.immediately;
-  auto reply = core_->submit(request, core_->can().apply_limit + Millis(500));
+  auto reply = core_->submit(request, core_->clock().now() + core_->request_limit());
   if (!reply) return reply.error();
   if (reply->outcome != Outcome::done) return runtime::error_of(*reply, request);
-  return std::move(reply->holders);
+  std::vector<HolderInfo> hit = std::move(reply->holders);
+  if (options.immediately) return hit;
+  // A holder that has released keeps the name only for its at_least_for: nobody is left to wait for.
+  request.immediately = true;
+  for (const HolderInfo& holder : hit) {
+    if (!holder.released) continue;
+    request.grant = holder.grant;
+    auto ended = core_->submit(request, core_->clock().now() + core_->request_limit());
+    if (!ended) return ended.error();
+    if (ended->outcome != Outcome::done) return runtime::error_of(*ended, request);
+  }
+  return hit;
 }
 
+Result<void> LockClient::finish(Lease& lease) {
+  return lease.held_ == nullptr ? Result<void>() : lease.held_->finish();
+}
+
+bool LockClient::inherited() const { return core_->inherited(); }
 const Policy& LockClient::policy() const { return core_->policy(); }
 const std::string& LockClient::owner() const { return core_->owner(); }
 Capabilities LockClient::capabilities() const { return core_->can(); }

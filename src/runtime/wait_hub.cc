@@ -32,6 +32,13 @@ Error busy_error(Code code, const Reply& reply, const Request& request) {
           .retry_after = reply.retry_after};
 }
 
+// By somebody else, or by its own first try: that was granted, its answer was lost, and the grant
+// has expired since.
+Error perhaps_superseded(const Error& error) {
+  return {.code = Code::unavailable,
+          .message = error.message + ", or this acquire was: a first try was not answered"};
+}
+
 // The lease is over all the same, so the queue gets the lock.
 bool heir_has_gone(const Request& undo, const Reply& reply) {
   return reply.outcome == Outcome::denied && !undo.to.empty();
@@ -106,7 +113,7 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
   entry.queued = queued;
   entry.ask_at = from;
   if (early_.erase(grant) > 0) entry.wake(now);
-  entry.in_doubt = so_far.in_doubt;
+  if (so_far.in_doubt) entry.doubt();
   entry.last = std::move(so_far);
   if (stop.stop_possible()) {
     // Runs on the thread that stops, perhaps right here under our mutex: so it takes no lock. A
@@ -122,13 +129,14 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
   signal_.notify_one();
 }
 
-void WaitHub::abandon(GrantId grant) {
+bool WaitHub::abandon(GrantId grant) {
   const std::lock_guard lock(mutex_);
   const auto it = waiting_.find(grant);
-  if (it == waiting_.end()) return;
+  if (it == waiting_.end()) return true;  // its end was under way
   it->second.abandoned = true;
   signalled_ = true;
   signal_.notify_one();
+  return it->second.asking || it->second.in_doubt || it->second.noted;
 }
 
 void WaitHub::undo(Request request, Instant from, Instant until, Then then) {
@@ -220,8 +228,9 @@ void WaitHub::close() {
     for (auto& [grant, waiting] : waiting_) {
       give_up(waiting, now);
       if (waiting.abandoned) continue;
-      finished.emplace_back(std::move(waiting.then),
-                            Error{.code = Code::cancelled, .message = "the client was closed"});
+      finished.emplace_back(
+          std::move(waiting.then),
+          waiting.end({.code = Code::cancelled, .message = "the client was closed"}));
     }
     waiting_.clear();
     for (Undo& undo : undo_) batch.push_back(std::move(undo.request));
@@ -263,9 +272,10 @@ Instant WaitHub::gather(Instant now, std::vector<Request>& batch, std::vector<Un
     const bool stopped = waiting.stop.stop_requested();
     if (waiting.abandoned || stopped || waiting.deadline <= now) {
       give_up(waiting, now);
-      waiting.last.in_doubt = waiting.last.in_doubt || waiting.in_doubt;
       if (stopped) waiting.last = {.code = Code::cancelled, .message = "the wait was cancelled"};
-      if (!waiting.abandoned) finished.emplace_back(std::move(waiting.then), waiting.last);
+      if (!waiting.abandoned) {
+        finished.emplace_back(std::move(waiting.then), waiting.end(std::move(waiting.last)));
+      }
       it = waiting_.erase(it);
       continue;
     }
@@ -291,6 +301,7 @@ bool WaitHub::somebody_asks(Instant now) const {
 }
 
 Request WaitHub::next_request(Waiting& waiting, Instant now) const {
+  waiting.asking = true;
   waiting.along_at = Instant::max();
   if (!waiting.queued) return waiting.acquire;
   Request claim;
@@ -360,6 +371,7 @@ void WaitHub::put_off(Undo undo, Instant now) {
 void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
                      Finished& finished) {
   waiting.backoff.reset();
+  waiting.asking = false;
   // Busy may mean that the store could not look.
   if (reply.outcome != Outcome::busy) waiting.in_doubt = false;
   switch (reply.outcome) {
@@ -399,7 +411,9 @@ void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
     default: break;
   }
   if (!waiting.abandoned) {
-    finished.emplace_back(std::move(waiting.then), error_of(reply, waiting.acquire));
+    Error error = error_of(reply, waiting.acquire);
+    if (reply.outcome == Outcome::superseded && waiting.noted) error = perhaps_superseded(error);
+    finished.emplace_back(std::move(waiting.then), waiting.end(std::move(error)));
   }
   waiting.then = nullptr;
 }
@@ -412,8 +426,9 @@ void WaitHub::failed(const std::vector<Request>& batch, const Error& error, Inst
     const auto it = waiting_.find(request.grant);
     if (it == waiting_.end()) continue;
     Waiting& waiting = it->second;
+    waiting.asking = false;
     // Not reached now does not settle what was in doubt before.
-    waiting.in_doubt = waiting.in_doubt || error.in_doubt;
+    if (error.in_doubt) waiting.doubt();
     waiting.last = error;
     waiting.ask_at = now + waiting.backoff.next(random_());
     if (error.in_doubt) waiting.ask_at = std::max(waiting.ask_at, sent + apply_limit_);

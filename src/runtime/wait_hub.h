@@ -50,8 +50,9 @@ class WaitHub final : public WakeSink {
   void wait(Request acquire, Deadline deadline, Instant from, bool queued, std::stop_token stop,
             Error so_far, Then then);
 
-  // The caller does not wait any more. If it was granted meanwhile, that is undone.
-  void abandon(GrantId grant);
+  // The caller does not wait any more. If it was granted meanwhile, that is undone. Says whether
+  // something may have been written for it: a grant, which is undone, or a note, which stays.
+  bool abandon(GrantId grant);
 
   // Sends a release or cancel, or a convert down, until the store has answered, or `until` has
   // passed. A release whose heir has gone is sent again without one. `then` hears the answer if
@@ -80,6 +81,8 @@ class WaitHub final : public WakeSink {
     std::stop_token stop;
     std::unique_ptr<std::stop_callback<std::function<void()>>> on_stop;
     bool in_doubt = false;  // a request may have come through, or may still come
+    bool noted = false;     // a request that was in doubt may have written the note
+    bool asking = false;    // a request is on its way just now
     Instant ask_at;
     Instant along_at = Instant::max();  // from then on it asks along with any other
     Instant refresh_at;
@@ -88,6 +91,16 @@ class WaitHub final : public WakeSink {
     core::Backoff backoff{Millis(50), Millis(1000)};
     Error last;  // why it does not have the lock yet
 
+    // No later answer can tell that a note was not written: the grant may have expired since.
+    void doubt() {
+      in_doubt = true;
+      noted = noted || !acquire.change.empty();
+    }
+    // What to tell a caller that does not get the lock.
+    [[nodiscard]] Error end(Error error) const {
+      error.in_doubt = error.in_doubt || in_doubt || noted;
+      return error;
+    }
     void wake(Instant now) {
       ask_at = Instant::min();
       if (!woken_at) woken_at = now;

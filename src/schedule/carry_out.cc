@@ -85,11 +85,14 @@ void Scheduler::Impl::carry_out(const Asked& asked, Lease lease) {
   if (runs && stopping_.stop_requested()) {
     // It has not begun: put the note back, so that another node begins it.
     const Note before = lease.note();
-    (void)lease.release({.note = {.ordinal = before.ordinal, .text = before.text}});
+    const auto put_back = lease.release({.note = {.ordinal = before.ordinal, .text = before.text}});
+    if (!put_back) log_release_error(attempt.job, put_back.error());
     return tell_engine([&](Engine& engine) { engine.lost(attempt.job, moment()); });
   }
   if (!runs) {
-    (void)lease.release();
+    if (const auto released = lease.release(); !released) {
+      log_release_error(attempt.job, released.error());
+    }
     return tell_engine(
         [&](Engine& engine) { engine.done(attempt.job, attempt.note, Millis(0), moment()); });
   }
@@ -139,8 +142,15 @@ Scheduler::Impl::Outcome Scheduler::Impl::call(const Job& job, const Fire& fire,
   Outcome outcome;
   const Instant began = clock_.now();
   try {
-    job.handler(run);
-    outcome.detail = run.detail();
+    Result<void> fenced;
+    if (options_.fence_first) fenced = options_.fence_first(run.tokens());
+    if (fenced) {
+      job.handler(run);
+      outcome.detail = run.detail();
+    } else {
+      outcome.failed = true;
+      outcome.detail = "the fence: " + fenced.error().message;
+    }
   } catch (const std::exception& problem) {
     outcome.failed = true;
     outcome.detail = problem.what();
@@ -151,6 +161,13 @@ Scheduler::Impl::Outcome Scheduler::Impl::call(const Job& job, const Fire& fire,
   outcome.took = clock_.now() - began;
   outcome.detail = limited(outcome.detail);
   return outcome;
+}
+
+// Unless the lease was lost, nobody knows what became of it: the fire may run again.
+void Scheduler::Impl::log_release_error(const std::string& job, const Error& error) {
+  log(LogLevel::error, job,
+      "Error releasing lock for: " + job + ": " + error.message +
+          (error.code == Code::lost ? "" : " (not confirmed: it ends by its TTL at the latest)"));
 }
 
 void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lease& lease,
@@ -171,15 +188,13 @@ void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lea
     log(LogLevel::error, fire.job, "Error during polling for: " + fire.job + ": " + outcome.detail);
   }
   const auto released = lease.release({.note = schedule::to_note(note)});
-  const bool lost = !released && released.error().code == Code::lost;
-  const FireResult result =
-      lost ? FireResult::lost : (outcome.failed ? FireResult::failed : FireResult::ok);
-  if (!outcome.failed && !lost) log(LogLevel::info, fire.job, "Completed polling for: " + fire.job);
-  if (released) {
-    log(LogLevel::debug, fire.job, "Lock released for: " + fire.job);
+  FireResult result = outcome.failed ? FireResult::failed : FireResult::ok;
+  if (!released) {
+    result = released.error().code == Code::lost ? FireResult::lost : FireResult::unconfirmed;
+    log_release_error(fire.job, released.error());
   } else {
-    log(LogLevel::error, fire.job,
-        "Error releasing lock for: " + fire.job + ": " + released.error().message);
+    if (!outcome.failed) log(LogLevel::info, fire.job, "Completed polling for: " + fire.job);
+    log(LogLevel::debug, fire.job, "Lock released for: " + fire.job);
   }
   tell([&](SchedulerListener& listener) {
     listener.on_finished(fire, result, outcome.took, outcome.detail);

@@ -101,6 +101,9 @@ void Engine::process(Entry& entry, const Moment& moment, Turn& turn) {
   } else if (entry.due && entry.view.known) {
     settle(entry, Settled::neither, moment);
   }
+  if (decision.due && !entry.told && is_taken(entry)) {
+    decision.at = std::min(decision.at, entry.due_since + entry.spec.options.try_for);
+  }
   act(entry, std::move(decision), moment, turn);
 }
 

@@ -109,6 +109,7 @@ class Engine {
   void end_attempt(Entry& entry);
   bool update(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
   void note_skipped(Entry& entry, const JobNote& note, const Moment& moment);
+  [[nodiscard]] static bool is_taken(const Entry& entry);
   void tell_waiting(Entry& entry, const Moment& moment);
   void mark_due(Entry& entry, const Moment& moment);
   void settle(Entry& entry, Settled how, const Moment& moment);

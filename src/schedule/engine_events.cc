@@ -57,13 +57,17 @@ void Engine::tell_given_up(Entry& entry, const JobNote& note) {
           note.last->detail + ", the last on " + note.last->node + ")");
 }
 
-// The lock is taken by something that is no fire: after try_for that is worth a word.
-void Engine::tell_waiting(Entry& entry, const Moment& moment) {
+// By something that is no fire.
+bool Engine::is_taken(const Entry& entry) {
   const JobView& view = entry.view;
-  if (entry.told || !view.held || view.parked || !view.note || view.note->started) return;
+  return view.held && !view.parked && view.note && !view.note->started;
+}
+
+void Engine::tell_waiting(Entry& entry, const Moment& moment) {
+  if (entry.told || !is_taken(entry)) return;
   if (moment.now - entry.due_since < entry.spec.options.try_for) return;
   entry.told = true;
-  events_.emplace_back([fire = fire_of(entry, *view.note)](SchedulerListener& listener) {
+  events_.emplace_back([fire = fire_of(entry, *entry.view.note)](SchedulerListener& listener) {
     listener.on_skipped(fire, SkipReason::busy);
   });
   log(LogLevel::debug, entry.spec.name,

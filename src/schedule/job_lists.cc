@@ -95,7 +95,7 @@ Result<JobNodes> find_job_nodes(LockClient& locks, const std::string& region) {
     const auto id = node_of_part(info.key);
     const auto node = id ? started.find(*id) : started.end();
     if (node == started.end() || node->second != info.note.ordinal) continue;
-    const json jobs = json::parse(info.note.text, nullptr, false);
+    const json jobs = parse_json(info.note.text);
     if (!jobs.is_array()) continue;
     for (const json& job : jobs) {
       if (job.is_string()) found[job.get<std::string>()].push_back(*id);

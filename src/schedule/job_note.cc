@@ -71,7 +71,7 @@ std::optional<JobNote> from_note(const Note& note) {
   JobNote job;
   job.fire = note.ordinal / 2;
   job.started = note.ordinal % 2 == 0;
-  const json value = json::parse(note.text, nullptr, false);
+  const json value = parse_json(note.text);
   if (!value.is_object()) return job;
   job.due = number(value, "due");
   job.began = number(value, "began");
@@ -99,7 +99,7 @@ NoteChange to_note(const ControlNote& note) {
 ControlNote control_from_note(const Note& note) {
   ControlNote control;
   control.version = note.ordinal;
-  const json value = json::parse(note.text, nullptr, false);
+  const json value = parse_json(note.text);
   if (!value.is_object()) return control;
   control.paused = flag(value, "paused");
   control.paused_by = text(value, "by");

@@ -9,6 +9,7 @@ std::string_view to_string(FireResult result) {
     case FireResult::ok: return "ok";
     case FireResult::failed: return "failed";
     case FireResult::lost: return "lost";
+    case FireResult::unconfirmed: return "unconfirmed";
   }
   return "unknown";
 }
@@ -42,7 +43,14 @@ void Run::set_detail(std::string text) { detail_ = std::move(text); }
 Scheduler::Scheduler(LockClient locks, SchedulerOptions options)
     : impl_(std::make_shared<Impl>(std::move(locks), std::move(options))) {}
 
-Scheduler::~Scheduler() { impl_->stop(); }
+Scheduler::~Scheduler() {
+  // In a forked child its threads are not there, and its fires are the parent's.
+  if (impl_->inherited()) {
+    new auto(std::move(impl_));
+    return;
+  }
+  impl_->stop();
+}
 
 Scheduler& Scheduler::every(Millis period, std::string name, JobOptions options, Handler handler) {
   auto schedule = Schedule::fixed_rate(period);

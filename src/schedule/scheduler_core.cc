@@ -95,9 +95,11 @@ bool Scheduler::Impl::takes_part(const JobSpec& job) const {
 }
 
 Result<void> Scheduler::Impl::start() {
+  const std::lock_guard life(life_);
   {
     const std::lock_guard lock(mutex_);
     if (first_error_) return *first_error_;
+    if (stopping_.stop_requested()) return bad_request("the scheduler has been stopped");
     if (engine_) return bad_request("the scheduler has been started before");
     if (!locks_.capabilities().notes) {
       return Error{.code = Code::unsupported,
@@ -114,6 +116,7 @@ Result<void> Scheduler::Impl::start() {
     if (!own.wall_clock) own.wall_clock = options_.wall_clock;
     auto node = Node::join(locks_, std::move(own));
     if (!node) return node.error();
+    const std::lock_guard lock(mutex_);
     own_node_.emplace(std::move(*node));
     node_ = &*own_node_;
   }
@@ -265,6 +268,7 @@ void Scheduler::Impl::log(LogLevel level, const std::string& job, const std::str
 
 void Scheduler::Impl::stop() {
   stopping_.request_stop();
+  const std::lock_guard life(life_);
   for (std::jthread* thread : {&timer_, &looker_}) {
     thread->request_stop();
     {

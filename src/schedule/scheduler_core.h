@@ -29,6 +29,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   Result<void> add(std::string name, Schedule schedule, JobOptions options, Handler handler);
   Result<void> start();
   void stop();
+  [[nodiscard]] bool inherited() const { return locks_.inherited(); }
   [[nodiscard]] std::string node_id() const;
   [[nodiscard]] std::size_t running() const;
 
@@ -65,6 +66,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
     std::chrono::nanoseconds took{0};
   };
   Outcome call(const Job& job, const Fire& fire, Lease& lease);
+  void log_release_error(const std::string& job, const Error& error);
   void finish(const Job& job, schedule::JobNote note, const Fire& fire, Lease& lease,
               const Outcome& outcome);
 
@@ -80,10 +82,11 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   SchedulerOptions options_;
   Clock& clock_;
   std::optional<Node> own_node_;
-  Node* node_ = nullptr;
+  Node* node_ = nullptr;  // changed by start() alone, under mutex_, and not after engine_ is there
   const std::uint64_t number_;  // among the schedulers of this process
   std::stop_source stopping_;
   schedule::Pool pool_;
+  std::mutex life_;  // for the whole of start() and stop(), one of them at a time
 
   mutable std::mutex mutex_;
   std::condition_variable timer_signal_;

@@ -67,7 +67,11 @@ TEST_P(Client, a_set_is_taken_and_released_whole) {
     return;
   }
   ASSERT_TRUE(both);
-  EXPECT_EQ(both->tokens().size(), 2U);
+  const auto tokens = both->tokens();
+  ASSERT_EQ(tokens.size(), 2U);
+  EXPECT_EQ(tokens[0], (FenceToken{both->key(), Mode::X, both->token()}));
+  EXPECT_EQ(tokens[1].key, "DEFAULT:report:2026-12");
+  EXPECT_GT(tokens[1].token, 0U);
   EXPECT_EQ(b.locks.try_acquire(other, kShort).error().code, Code::busy);
   EXPECT_TRUE(both->release());
   EXPECT_TRUE(b.locks.try_acquire(other, kShort));

@@ -332,5 +332,31 @@ TEST_P(Convert, the_locks_above_follow_the_mode_that_it_ends_in) {
   EXPECT_EQ(kept(b, *lease, book).mode, Mode::IS);
 }
 
+TEST_P(Convert, a_lease_tells_a_fence_of_every_name_and_ancestor_in_the_mode_held_there) {
+  if (store->capabilities().max_set < 3) GTEST_SKIP() << "this store has no sets";
+  give_the_store("subjects: {page: {parent: book}, book: {}}");
+  auto a = replica("a");
+  const LockName one{.subject = "page", .resources = {"7", "1"}};
+  const LockName two{.subject = "page", .resources = {"7", "2"}};
+  auto lease = a.locks.acquire_all({one, two}, held(kExclusive));
+  if (!lease && lease.error().code == Code::unsupported) GTEST_SKIP() << lease.error().message;
+  ASSERT_TRUE(lease) << lease.error().message;
+  const auto tokens = lease->tokens();
+  ASSERT_EQ(tokens.size(), 3U);
+  EXPECT_EQ(tokens[0], (FenceToken{"DEFAULT:page:7:1", Mode::X, lease->token()}));
+  EXPECT_EQ(tokens[1].key, "DEFAULT:page:7:2");
+  EXPECT_EQ(tokens[1].mode, Mode::X);
+  EXPECT_EQ(tokens[2].key, "DEFAULT:book:7");
+  EXPECT_EQ(tokens[2].mode, Mode::IX);
+  // The next holder of any of them is known by a higher token.
+  ASSERT_TRUE(lease->release());
+  const std::vector<LockName> names{one, two, {.subject = "book", .resources = {"7"}}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto next = a.locks.acquire(names[i], held(kExclusive));
+    ASSERT_TRUE(next) << next.error().message;
+    EXPECT_TRUE(overtakes(next->tokens().front(), tokens[i])) << tokens[i].key;
+  }
+}
+
 }  // namespace
 }  // namespace baton::test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/store.h"
+#include "baton/store_admin.h"
 #include "core/lock_table.h"
 
 namespace baton::test {
@@ -29,6 +29,13 @@ class StoreFactory {
 
   // An empty store on `time`. Whatever an earlier call gave is no longer used.
   virtual std::unique_ptr<LockStore> fresh(std::shared_ptr<ManualTime> time) = 0;
+
+  // Puts this text in the place of what the last store keeps of a name. False: it keeps no
+  // document.
+  virtual bool damage(const std::string& /*key*/, const std::string& /*text*/) { return false; }
+
+  // For the last store; null where damage() is false.
+  virtual std::unique_ptr<StoreAdmin> admin() { return nullptr; }
 
   // How many random sequences the model test runs.
   [[nodiscard]] virtual int model_sequences() const = 0;

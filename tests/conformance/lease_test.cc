@@ -103,6 +103,19 @@ TEST_P(Client, a_broken_lease_is_told_and_its_lock_is_free_after_it_lets_go) {
   EXPECT_TRUE(b.locks.try_acquire(kName, kShort));
 }
 
+TEST_P(Client, breaking_a_lock_ends_one_that_is_released_and_only_stays_taken) {
+  auto a = replica("a");
+  auto b = replica("b");
+  auto lease = a.locks.acquire(kName, {.ttl = 20s, .at_least_for = 1h});
+  ASSERT_TRUE(lease);
+  ASSERT_TRUE(lease->release());
+  EXPECT_EQ(b.locks.try_acquire(kName, kShort).error().code, Code::busy);
+  const auto hit = b.locks.break_lock(kName, {.reason = "the night is over"});
+  ASSERT_TRUE(hit) << hit.error().message;
+  EXPECT_EQ(hit->size(), 1U);
+  EXPECT_TRUE(b.locks.try_acquire(kName, kShort));
+}
+
 TEST_P(Client, a_release_that_did_not_arrive_is_repeated) {
   auto a = replica("a");
   auto b = replica("b");

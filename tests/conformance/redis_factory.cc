@@ -2,6 +2,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "baton/redis_store.h"
 #include "harness.h"
 #include "store/redis/redis_store.h"
 #include "support/redis_server.h"
@@ -28,6 +29,17 @@ class RedisFactory final : public StoreFactory {
                                     .contended_for = Millis{0}},
                                    soon())
         .value();
+  }
+  bool damage(const std::string& key, const std::string& text) override {
+    const auto colon = key.find(':');
+    const std::string name = "{baton:" + key.substr(0, colon) + "}" + key.substr(colon);
+    freeReplyObject(
+        redisCommand(admin_, "SET %b %b", name.data(), name.size(), text.data(), text.size()));
+    if (admin_->err != 0) throw std::runtime_error(admin_->errstr);
+    return true;
+  }
+  std::unique_ptr<StoreAdmin> admin() override {
+    return open_redis_admin(server_.url(), soon()).value();
   }
   [[nodiscard]] int model_sequences() const override { return 4'000; }
 

@@ -45,7 +45,7 @@ class Replicas : public ::testing::Test {
     LockClient locks;
   };
   Replica replica(const std::string& owner, bool drops_wakeups = false) {
-    auto line = std::make_shared<FlakyStore>(store);
+    auto line = std::make_shared<FlakyStore>(store, clock);
     if (drops_wakeups) line->drop_wakeups();
     return {line, LockClient::make(line, {.owner = owner, .clock = &clock}).value()};
   }

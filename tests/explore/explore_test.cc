@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "explore/explorer.h"
+#include "explore/fences.h"
 
 namespace baton::explore {
 namespace {
@@ -31,6 +32,13 @@ TEST(Exploration, long_walks_through_a_large_world_keep_every_promise) {
   const Report report = wander(large_world(), 1);
   std::cout << summary(report) << std::endl;
   EXPECT_GT(report.walks, 1000U) << "the walks never came to rest";
+  EXPECT_EQ(report.problem, "") << report.trace;
+}
+
+TEST(Exploration, a_fence_refuses_whom_it_must_and_nobody_else) {
+  const Report report = explore_fences();
+  std::cout << summary(report) << std::endl;
+  EXPECT_GT(report.states, 1000U);
   EXPECT_EQ(report.problem, "") << report.trace;
 }
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "explore/explorer.h"
+#include "explore/fences.h"
 
 namespace baton::explore {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 // A little of every world, then more: a flaw shows early in one of them, and which one is not for
 // the mutant to say.
 Report first_finding() {
+  if (Report report = explore_fences(); !report.problem.empty()) return report;
   for (const std::size_t most : {20'000, 200'000, 1'000'000, 5'000'000}) {
     for (Setting setting : all_settings()) {
       setting.max_states = most;

@@ -1,4 +1,5 @@
-# Installs the build into an empty directory, builds the consumer against it and runs it.
+# Installs the build into an empty directory, builds the consumer against it and runs it; also builds
+# the program of the README.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT result EQUAL 0)
@@ -7,12 +8,23 @@ function(run)
   set(output "${out}" PARENT_SCOPE)
 endfunction()
 
+function(build_project source into)
+  run(${CMAKE_COMMAND} -S ${source} -B ${into} -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${WORK}/prefix
+      -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_BUILD_TYPE=Debug)
+  run(${CMAKE_COMMAND} --build ${into})
+endfunction()
+
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
-run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR} -D CMAKE_PREFIX_PATH=${WORK}/prefix
-    -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_BUILD_TYPE=Debug)
-run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${CMAKE_COMMAND} -D DIRECTORIES=${WORK}/prefix -D INSTALLED=ON "-DHARDENED=/bin/|\\.so"
+    -D READELF=${READELF} -P ${CMAKE_CURRENT_LIST_DIR}/elf_test.cmake)
+build_project(${CONSUMER} ${WORK}/build)
 run(${WORK}/build/consumer ${WORK}/locks.db)
 if(NOT output MATCHES "held with token [1-9]")
   message(FATAL_ERROR "the consumer said: ${output}")
+endif()
+
+# The program that the README prints.
+if(REPORT)
+  build_project(${REPORT} ${WORK}/report)
 endif()

@@ -72,7 +72,7 @@ TYPED_TEST_P(CliAnyStore, the_command_knows_the_lock_as_the_store_does) {
     std::string grant;
     words >> name >> mode >> token >> grant;
     EXPECT_EQ(name, "DEFAULT:job:7");
-    EXPECT_EQ(mode, "exclusive");
+    EXPECT_EQ(mode, "X");
     EXPECT_GT(token, last) << "tokens of a name grow";
     last = token;
     const auto shown = this->baton({"lock", "show", "job/7", "--json"}).out;
@@ -160,15 +160,27 @@ TYPED_TEST_P(CliAnyStore, a_server_that_is_not_there_is_unavailable) {
   this->refuses({"store", "status"}, 1, "unavailable", "127.0.0.1");
 }
 
-REGISTER_TYPED_TEST_SUITE_P(CliAnyStore, run_excludes_and_loses,
-                            the_exit_code_is_that_of_the_command_or_of_its_signal,
-                            the_command_knows_the_lock_as_the_store_does,
-                            a_wait_that_is_over_is_75_and_says_who_holds_it,
-                            at_least_for_keeps_it_taken_after_the_command_has_ended,
-                            two_that_share_run_at_once_and_nobody_else,
-                            a_waiter_runs_when_the_first_is_done,
-                            a_waiter_runs_when_the_first_is_killed, a_policy_is_applied,
-                            the_status_tells_where_it_is_and_migrating_again_does_nothing,
-                            a_server_that_is_not_there_is_unavailable);
+TYPED_TEST_P(CliAnyStore, a_run_that_may_wait_waits_for_the_store_too) {
+  const std::string url = this->place().absent();
+  if (url.empty()) GTEST_SKIP() << "a store without a server";
+  this->env_["BATON_STORE"] = url;
+  const auto ran = this->baton({"run", "job", "--wait", "300ms", "--", "touch", "ran"});
+  EXPECT_EQ(ran.status.code, 1) << ran.err;
+  EXPECT_EQ(ran.err.rfind("baton: waiting for the store: ", 0), 0U) << ran.err;
+  EXPECT_NE(ran.err.find("127.0.0.1", ran.err.find('\n')), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("secret"), std::string::npos) << ran.err;
+  EXPECT_FALSE(std::filesystem::exists(this->dir_ / "ran"));
+  this->refuses({"run", "job", "--quiet", "--wait", "300ms", "--", "true"}, 1, "unavailable",
+                "127.0.0.1");
+}
+
+REGISTER_TYPED_TEST_SUITE_P(
+    CliAnyStore, run_excludes_and_loses, the_exit_code_is_that_of_the_command_or_of_its_signal,
+    the_command_knows_the_lock_as_the_store_does, a_wait_that_is_over_is_75_and_says_who_holds_it,
+    at_least_for_keeps_it_taken_after_the_command_has_ended,
+    two_that_share_run_at_once_and_nobody_else, a_waiter_runs_when_the_first_is_done,
+    a_waiter_runs_when_the_first_is_killed, a_policy_is_applied,
+    the_status_tells_where_it_is_and_migrating_again_does_nothing,
+    a_server_that_is_not_there_is_unavailable, a_run_that_may_wait_waits_for_the_store_too);
 
 }  // namespace baton::test

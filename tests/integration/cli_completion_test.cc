@@ -34,8 +34,8 @@ class CliCompletion : public CliTest {
 
   static Offered set_of(const Words& words) { return {words.begin(), words.end()}; }
 
-  const Offered stores_{"memory:",  "sqlite:", "postgres://", "postgres-advisory://",
-                        "redis://", "etcd://", "k8s://"};
+  const Offered stores_{"sqlite:",  "postgres://", "postgres-advisory://",
+                        "redis://", "etcd://",     "k8s://"};
   const Offered databases_{"sqlite:", "postgres://", "redis://", "redis+unix://"};
 };
 
@@ -111,7 +111,7 @@ TEST_F(CliCompletion, bash_completes_words_that_have_begun_and_values) {
 }
 
 TEST_F(CliCompletion, bash_knows_a_command_behind_options_and_their_values) {
-  const Offered verbs{"find", "show", "break", "stats", "--help"};
+  const Offered verbs{"find", "list", "show", "break", "forget", "stats", "--help"};
   EXPECT_EQ(offered({"--region", "EU", "--json", "lock", ""}), verbs);
   // As bash splits sqlite:locks.db, and a URL with a port.
   EXPECT_EQ(offered({"--store", "sqlite", ":", "locks.db", "lock", ""}), verbs);

@@ -106,9 +106,14 @@ TEST_F(Advisory, a_paused_leader_cannot_write_over_its_successor) {
   ASSERT_TRUE(a->wait_for_out("writes ")) << a->err();
   auto b = writer("b", "2s");
   EXPECT_TRUE(waiting(1));
+  // Its watcher stands still too; else that would end the work.
+  const pid_t watcher = child_of(a->pid());
+  ASSERT_GT(watcher, 0);
   a->kill(SIGSTOP);
+  ASSERT_TRUE(stop_still(watcher));
   ASSERT_TRUE(b->wait_for_out("writes ")) << b->err();
   EXPECT_TRUE(a->wait_for_out("refused ")) << a->out();
+  ASSERT_EQ(::kill(watcher, SIGCONT), 0);
   a->kill(SIGCONT);
   EXPECT_TRUE(a->wait_for_err("no longer leading outbox")) << a->err();
   EXPECT_EQ(table.late_rows(), 0);

@@ -10,14 +10,6 @@ using namespace std::chrono_literals;
 
 class CliElect : public ElectTest {};
 
-pid_t child_of(pid_t parent) {
-  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
-                     "/children");
-  pid_t child = 0;
-  file >> child;
-  return child;
-}
-
 TEST_F(CliElect, one_replica_alone_leads_and_leads_again_after_a_restart) {
   auto first = stand("pod-1", kSay, {"--ttl", "1s"});
   ASSERT_TRUE(leads(*first)) << first->err();
@@ -106,9 +98,13 @@ TEST_F(CliElect, a_paused_leader_cannot_write_over_its_successor) {
   ASSERT_TRUE(a->wait_for_out("writes ")) << a->err();
   auto b = writer("b", "1s");
   EXPECT_TRUE(waiting(1));
-  const pid_t work = child_of(a->pid());
+  // The whole machine stands still, as after a suspend; else the watcher would end the work.
+  const pid_t watcher = child_of(a->pid());
+  ASSERT_GT(watcher, 0);
+  const pid_t work = child_of(watcher);
   ASSERT_GT(work, 0);
   pause(a->pid(), dir_ / "locks.db");
+  ASSERT_TRUE(stop_still(watcher));
   pause(work, dir_ / "work.db");
   ASSERT_TRUE(b->wait_for_out("writes ")) << b->err();
   // Its work wakes up first, and does not know yet.
@@ -305,13 +301,31 @@ TEST_F(Fleet, whose_leaders_are_killed_never_has_two_at_work_and_goes_on) {
   EXPECT_EQ(table_.leaders_of_one_term(), 1);
 }
 
+TEST_F(Fleet, whose_leaders_are_paused_past_the_ttl_never_has_two_at_work) {
+  std::int64_t term = 0;
+  for (int round = 0; round < 2; ++round) {
+    const std::string leader = next_leader(term);
+    ASSERT_FALSE(leader.empty());
+    pause(fleet_[leader]->pid(), dir_ / "locks.db");
+    EXPECT_TRUE(poll_until([&] { return table_.last_term() > term; }, 2 * patience));
+    fleet_[leader]->kill(SIGCONT);
+  }
+  next_leader(term);
+  EXPECT_EQ(table_.together(), 0) << "two commands lived at once";
+  EXPECT_EQ(table_.late_rows(), 0) << "a term wrote after a later one";
+}
+
 TEST_F(Fleet, whose_leaders_are_paused_past_the_ttl_is_kept_in_order_by_the_fence) {
   std::int64_t term = 0;
   for (int round = 0; round < 4; ++round) {
     const std::string leader = next_leader(term);
     ASSERT_FALSE(leader.empty());
-    // Only baton stands still: its command goes on, and is refused once the next term has written.
+    // Only baton and its watcher stand still: the command goes on, and is refused once the next
+    // term has written.
+    const pid_t watcher = child_of(fleet_[leader]->pid());
+    ASSERT_GT(watcher, 0);
     pause(fleet_[leader]->pid(), dir_ / "locks.db");
+    ASSERT_TRUE(stop_still(watcher));
     EXPECT_TRUE(poll_until([&] { return table_.last_term() > term; }, 2 * patience));
     EXPECT_TRUE(
         poll_until([&] { return fleet_[leader]->out().find("refused") != std::string::npos; }));

@@ -47,6 +47,7 @@ TEST_F(CliEtcd, a_wrong_password_is_unauthorized_and_never_shown) {
   for (const Words& words :
        {Words{"run", "job", "--", "true"}, Words{"lock", "find"}, Words{"store", "status"}}) {
     refuses(words, 1, "unauthorized", "password");
+    refuses(words, 1, "unauthorized", "(http://" + closed.endpoint() + ", user root)");
     EXPECT_EQ(baton(words).err.find("wr0ng"), std::string::npos);
   }
   env_["BATON_STORE"] = "etcd://root:r1ght@" + closed.endpoint();

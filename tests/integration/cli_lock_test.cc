@@ -92,8 +92,8 @@ TEST_F(CliLock, stats_count_and_average_by_kind_and_show_the_longest_queues) {
       R"({"subject":"page","predicate":"writing","held":1,"waiting":0,"average_ttl_ms":7200000}],)"
       R"("contended":[{"key":"DEFAULT:job:2","waiting":2})";
   EXPECT_EQ(baton({"lock", "stats", "--json"}).out,
-            kinds + ",{\"key\":\"DEFAULT:job:1\",\"waiting\":1}]}\n");
-  EXPECT_EQ(baton({"lock", "stats", "--json", "--top", "1"}).out, kinds + "]}\n");
+            kinds + ",{\"key\":\"DEFAULT:job:1\",\"waiting\":1}],\"damaged\":[]}\n");
+  EXPECT_EQ(baton({"lock", "stats", "--json", "--top", "1"}).out, kinds + "],\"damaged\":[]}\n");
   EXPECT_EQ(baton({"lock", "stats", "--region", "EU"}).out, "no locks are held\n");
 }
 
@@ -136,12 +136,54 @@ TEST_F(CliLock, a_break_that_times_out_says_when_it_ends) {
   process->kill(SIGCONT);
 }
 
+TEST_F(CliLock, a_name_finds_itself_and_what_is_below_it) {
+  auto page = hold("page/fs-1/doc-7", kForEver);
+  auto other = hold("page/fs-2", kForEver);
+  auto job = hold("job", kForEver);
+  const auto found = [&](Words words) {
+    words.insert(words.begin(), "lock");
+    const auto done = baton(words);
+    EXPECT_EQ(done.status.code, 0) << done.err;
+    return done.out;
+  };
+  const std::string below = found({"find", "page/fs-1"});
+  EXPECT_NE(below.find("page/fs-1/doc-7"), std::string::npos) << below;
+  EXPECT_EQ(below.find("page/fs-2"), std::string::npos) << below;
+  EXPECT_NE(found({"find", "job"}).find("job"), std::string::npos);
+  EXPECT_EQ(found({"find", "jo"}), "no locks match\n");
+  const std::string all = found({"list"});
+  for (const auto* name : {"page/fs-1/doc-7", "page/fs-2", "job"}) {
+    EXPECT_NE(all.find(name), std::string::npos) << all;
+  }
+  refuses({"lock", "find", "a//b"}, 2, "bad_name", "empty");
+  refuses({"lock", "find", "page", "--subject", "page"}, 2, "bad_request", "not both");
+}
+
+TEST_F(CliLock, a_watch_tells_what_changes_a_line_each) {
+  auto watch = start({"lock", "find", "--watch"});
+  auto json = start({"lock", "list", "--watch", "--json"});
+  EXPECT_TRUE(json->wait_for_out("{\"locks\":[],\"more\":false}\n")) << json->err();
+  auto holder = hold("job", "echo ready; read line", {"--owner", "web-1"});
+  EXPECT_TRUE(watch->wait_for_out("+ job  exclusive  holding  web-1  token 1  - waiting  held\n"))
+      << watch->out() << watch->err();
+  EXPECT_TRUE(json->wait_for_out("\"owner\":\"web-1\"")) << json->out();
+  holder->write("\n");
+  ends(*holder, 0);
+  EXPECT_TRUE(watch->wait_for_out("- job  exclusive  holding  web-1  token 1  - waiting  held\n"))
+      << watch->out() << watch->err();
+  watch->kill(SIGINT);
+  const auto status = watch->wait();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->signal, SIGINT);
+  EXPECT_EQ(watch->err(), "");
+}
+
 TEST_F(CliLock, control_characters_of_others_do_not_reach_the_terminal) {
   const std::string second_set =
       "\xc2\x9b"
       "31m";
   auto holder = hold("job", "echo ready; read line", {"--metadata", "why=\x1b" + second_set});
-  EXPECT_NE(baton({"lock", "show", "job"}).out.find("why=??31m"), std::string::npos);
+  EXPECT_NE(baton({"lock", "show", "job"}).out.find("why=\\u001b\\u009b31m"), std::string::npos);
   const auto json = baton({"lock", "show", "job", "--json"}).out;
   EXPECT_NE(json.find("\"why\":\"\\u001b\\u009b31m\""), std::string::npos) << json;
 }

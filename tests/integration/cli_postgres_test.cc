@@ -101,6 +101,29 @@ TEST_F(CliPostgres, when_the_server_is_stopped_the_command_is_ended_and_the_lock
   refuses({"run", "job", "--", "true"}, 1, "unavailable", "127.0.0.1");
 }
 
+TEST_F(CliPostgres, the_program_of_the_readme_writes_its_report_once) {
+  const auto report = [&] {
+    auto made = options({});
+    made.argv = {BATON_REPORT_EXAMPLE, "2026-11"};
+    return run(made);
+  };
+  EXPECT_NE(report().err.find("baton store migrate"), std::string::npos);
+  ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
+  ASSERT_EQ(baton({"fence", "install", "--database", env_["BATON_STORE"]}).status.code, 0);
+  place().server.sql("CREATE TABLE report (month text PRIMARY KEY)", place().database());
+  const auto first = report();
+  EXPECT_EQ(first.out, "wrote the report of 2026-11\n") << first.err;
+  EXPECT_EQ(report().status.code, 0) << "it is written already";
+  EXPECT_EQ(place().server.sql("SELECT count(*) FROM report", place().database()), "1");
+  // A newer holder has been there.
+  place().server.sql(
+      "DELETE FROM report; SELECT baton_fence('DEFAULT:report:2026-11', 'X', 1000000)",
+      place().database());
+  const auto late = report();
+  EXPECT_EQ(late.status.code, 1);
+  EXPECT_EQ(place().server.sql("SELECT count(*) FROM report", place().database()), "0") << late.err;
+}
+
 // Last: it changes how the server lets people in.
 TEST_F(CliPostgres, a_wrong_password_is_unauthorized_and_never_shown) {
   place().server.sql("CREATE USER visitor PASSWORD 'right'");
@@ -119,6 +142,7 @@ TEST_F(CliPostgres, a_wrong_password_is_unauthorized_and_never_shown) {
   for (const Words& words : {Words{"lock", "find"}, Words{"store", "status"},
                              Words{"fence", "install", "--database", env_["BATON_STORE"]}}) {
     refuses(words, 1, "unauthorized", "visitor");
+    refuses(words, 1, "unauthorized", address);
     EXPECT_EQ(baton(words).err.find("wr0ng"), std::string::npos);
   }
 }

@@ -3,6 +3,7 @@
 
 #include "integration/cli_any_store.h"
 #include "support/http_client.h"
+#include "support/privileges.h"
 
 namespace baton::test {
 namespace {
@@ -22,7 +23,24 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, CliAnyStore, SqlitePlace);
 class CliRun : public CliTest {
  protected:
   std::unique_ptr<Process> stopped_for_too_long(int signal, const std::string& script);
+
+  pid_t pid_in(const std::string& file) const {
+    pid_t pid = 0;
+    std::ifstream(dir_ / file) >> pid;
+    EXPECT_GT(pid, 0) << file;
+    return pid;
+  }
+  void expect_family_ends() const;
 };
+
+// Of a command: writes the process ids of itself, a grandchild that ignores SIGTERM, and a daemon
+// that was forked twice and has a session of its own; then it says "ready".
+constexpr const char* kFamily =
+    "sh -c 'trap \"\" TERM; echo $$ > grandchild; while :; do sleep 0.02; done' & "
+    "setsid sh -c '(trap \"\" TERM; exec sh -c \"echo \\$\\$ > daemon; "
+    "while :; do sleep 0.02; done\") & exit 0'; "
+    "while [ ! -s grandchild ] || [ ! -s daemon ]; do sleep 0.01; done; "
+    "echo $$ > command; echo ready; while :; do sleep 0.02; done";
 
 constexpr const char* kForEver = "echo ready; while :; do sleep 0.05; done";
 
@@ -38,6 +56,14 @@ std::string state_of(pid_t pid) {
 // One that has ended may wait for its parent to notice, but does nothing any more.
 bool has_ended(pid_t pid) { return state_of(pid).empty() || state_of(pid) == "Z"; }
 
+pid_t only_child_of(pid_t parent) {
+  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
+                     "/children");
+  pid_t child = 0;
+  file >> child;
+  return child;
+}
+
 // Stops baton, or lets it stop itself with the command, until somebody else has had the lock. One
 // that was stopped inside a transaction of SQLite would keep everybody out: then another one is.
 std::unique_ptr<Process> CliRun::stopped_for_too_long(int signal, const std::string& script) {
@@ -48,6 +74,13 @@ std::unique_ptr<Process> CliRun::stopped_for_too_long(int signal, const std::str
     if (baton({"run", "other", "--", "true"}).status.code != 0) continue;
     EXPECT_EQ(baton({"run", "job", "--wait", "1m", "--", "true"}).status.code, 0);
     return process;
+  }
+}
+
+void CliRun::expect_family_ends() const {
+  for (const auto* member : {"command", "grandchild", "daemon"}) {
+    const pid_t pid = pid_in(member);
+    EXPECT_TRUE(poll_until([&] { return has_ended(pid); })) << member;
   }
 }
 
@@ -69,32 +102,8 @@ TEST_F(CliRun, a_command_that_cannot_be_started_is_told_as_a_shell_would) {
 TEST_F(CliRun, the_command_knows_its_lock) {
   const auto ran = baton({"run", "report/2026-11", "--mode", "shared", "--", "sh", "-c",
                           "echo $BATON_NAME $BATON_TOKEN $BATON_MODE ${#BATON_GRANT}"});
-  EXPECT_EQ(ran.out, "DEFAULT:report:2026-11 1 shared 32\n") << ran.err;
+  EXPECT_EQ(ran.out, "DEFAULT:report:2026-11 1 S 32\n") << ran.err;
   EXPECT_EQ(ran.err, "");
-}
-
-// For trying things out: what it is told and how it exits is the same, though nobody else sees it.
-TEST_F(CliRun, a_lock_in_memory_is_a_lock_like_any_other) {
-  env_["BATON_STORE"] = "sqlite:/proc/none.db";
-  const auto in_memory = [&](const Words& command) {
-    Words words{"run", "report/2026-11", "--store", "memory:", "--"};
-    words.insert(words.end(), command.begin(), command.end());
-    return baton(words);
-  };
-  EXPECT_EQ(in_memory({"true"}).status.code, 0);
-  EXPECT_EQ(in_memory({"sh", "-c", "exit 42"}).status.code, 42);
-  EXPECT_EQ(in_memory({"sh", "-c", "kill -TERM $$"}).status.code, 128 + SIGTERM);
-  EXPECT_EQ(in_memory({"sh", "-c", "kill -KILL $$"}).status.code, 128 + SIGKILL);
-  EXPECT_EQ(in_memory({dir_.path().string()}).status.code, 126);
-  env_["BATON_STORE"] = "memory:";
-  refuses({"run", "report", "--", "no-such-command"}, 127, "not_found", "command not found");
-  const auto ran =
-      in_memory({"sh", "-c", "echo $BATON_NAME $BATON_TOKEN $BATON_MODE ${#BATON_GRANT}"});
-  EXPECT_EQ(ran.out, "DEFAULT:report:2026-11 1 exclusive 32\n") << ran.err;
-  EXPECT_EQ(ran.err, "");
-  auto process = hold("job", "trap 'echo got TERM; exit 5' TERM; " + std::string(kForEver));
-  process->kill(SIGTERM);
-  ends(*process, 5);
 }
 
 TEST_F(CliRun, the_store_is_not_passed_on) {
@@ -102,6 +111,19 @@ TEST_F(CliRun, the_store_is_not_passed_on) {
   const auto ran =
       baton({"run", "job", "--store", store(), "--", "sh", "-c", "echo ${BATON_STORE:-nothing}"});
   EXPECT_EQ(ran.out, "nothing\n") << ran.err;
+}
+
+TEST_F(CliRun, a_password_in_baton_store_is_not_handed_to_the_command) {
+  // The store is another one, so that none with a password is needed.
+  env_["BATON_STORE"] = "postgres://app:s3cret@db/locks?application_name=x&password=s3cret";
+  const auto ran = baton({"run", "job", "--store", store(), "--", "env"});
+  EXPECT_EQ(ran.status.code, 0) << ran.err;
+  EXPECT_EQ(ran.out.find("s3cret"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("BATON_STORE=postgres://app:***@db/locks?application_name=x&password=***"),
+            std::string::npos)
+      << ran.out << "a baton below would lock elsewhere without it";
+  env_["BATON_STORE"] = store();
+  EXPECT_EQ(baton({"run", "job", "--", "sh", "-c", "echo $BATON_STORE"}).out, store() + "\n");
 }
 
 TEST_F(CliRun, standard_input_and_output_are_the_commands_own) {
@@ -150,11 +172,43 @@ TEST_F(CliRun, which_port_has_the_metrics_is_told_in_json_too) {
   EXPECT_TRUE(ran.err.ends_with("/metrics\"}\n")) << ran.err;
 }
 
+TEST_F(CliRun, metrics_that_others_reach_are_warned_about) {
+  const auto ran = baton({"run", "job", "--metrics", "0.0.0.0:0", "--", "true"});
+  EXPECT_EQ(ran.status.code, 0);
+  EXPECT_EQ(ran.err.rfind("baton: warning: everybody who reaches http://0.0.0.0:", 0), 0U)
+      << ran.err;
+  const auto told = baton({"run", "job", "--json", "--metrics", "0.0.0.0:0", "--", "true"});
+  EXPECT_EQ(told.err.rfind(R"({"event":"warning",)", 0), 0U) << told.err;
+}
+
 TEST_F(CliRun, a_busy_lock_is_75_and_says_who_holds_it) {
   auto holder = hold("job", kForEver, {"--owner", "somebody"});
   refuses({"run", "job", "--", "true"}, 75, "busy", "somebody");
   refuses({"run", "job", "--wait", "50ms", "--", "true"}, 75, "timed_out", "somebody");
   EXPECT_EQ(baton({"run", "other", "--", "true"}).status.code, 0);
+}
+
+TEST_F(CliRun, the_exit_code_for_a_busy_lock_can_be_chosen) {
+  auto holder = hold("job", kForEver);
+  refuses({"run", "job", "--busy-exit-code", "0", "--", "touch", "ran"}, 0, "busy", "job is busy");
+  refuses({"run", "job", "--busy-exit-code", "9", "--wait", "10ms", "--", "touch", "ran"}, 9,
+          "timed_out", "was not free within 10ms");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "ran"));
+  refuses({"run", "job", "--busy-exit-code", "256", "--", "true"}, 2, "usage", "--busy-exit-code");
+  EXPECT_EQ(
+      baton({"run", "other", "--busy-exit-code", "9", "--", "sh", "-c", "exit 3"}).status.code, 3);
+}
+
+TEST_F(CliRun, a_quiet_run_says_nothing_of_a_busy_lock_but_still_of_errors) {
+  auto holder = hold("job", kForEver);
+  for (const auto* wait : {"0s", "10ms"}) {
+    const auto ran = baton({"run", "job", "--quiet", "--wait", wait, "--", "touch", "ran"});
+    EXPECT_EQ(ran.status.code, 75);
+    EXPECT_EQ(ran.err + ran.out, "");
+  }
+  EXPECT_EQ(baton({"run", "job", "--quiet", "--json", "--", "touch", "ran"}).err, "");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "ran"));
+  refuses({"run", "job", "--quiet", "--ttl", "1ms", "--", "true"}, 2, "bad_request", "TTL");
 }
 
 TEST_F(CliRun, a_waiting_run_starts_when_the_lock_is_free) {
@@ -276,6 +330,102 @@ TEST_F(CliRun, a_killed_baton_takes_the_command_with_it) {
   EXPECT_TRUE(poll_until([&] { return has_ended(pid); }));
 }
 
+TEST_F(CliRun, a_killed_baton_takes_all_that_the_command_has_started_with_it) {
+  auto process = hold("job", kFamily, {"--ttl", "2s"});
+  for (const auto* member : {"command", "grandchild", "daemon"}) {
+    EXPECT_FALSE(has_ended(pid_in(member))) << member;
+  }
+  process->kill(SIGKILL);
+  expect_family_ends();
+}
+
+TEST_F(CliRun, a_killed_baton_gives_the_command_time_to_clean_up) {
+  auto process = hold("job", "trap 'echo told > told; exit 0' TERM; " + std::string(kForEver));
+  process->kill(SIGKILL);
+  EXPECT_TRUE(poll_until([&] { return std::filesystem::exists(dir_ / "told"); }));
+}
+
+TEST_F(CliRun, the_command_of_a_stopped_baton_has_ended_before_the_next_one_starts) {
+  // The next holder looks whether one of them is still alive.
+  const std::string look =
+      "for member in command grandchild daemon; do "
+      "state=$(sed 's/.*) //; s/ .*//' /proc/$(cat $member)/stat 2>/dev/null); "
+      "[ -z \"$state\" ] || [ \"$state\" = Z ] || echo $member is $state; done";
+  auto process = hold("job", kFamily, {"--ttl", "3s"});
+  // One that is stopped inside a transaction of SQLite would keep everybody out.
+  do {
+    process->kill(SIGCONT);
+    ASSERT_TRUE(stop_still(process->pid()));
+  } while (baton({"run", "other", "--", "true"}).status.code != 0);
+  EXPECT_FALSE(has_ended(pid_in("command")));
+  const auto next = baton({"run", "job", "--wait", "1m", "--", "sh", "-c", look});
+  EXPECT_EQ(next.status.code, 0) << next.err;
+  EXPECT_EQ(next.out, "") << "it still runs beside the next holder";
+  EXPECT_EQ(state_of(process->pid()), "T");
+  process->kill(SIGCONT);
+  ends(*process, 76);
+}
+
+TEST_F(CliRun, a_command_is_not_started_under_a_lease_that_has_run_out) {
+  auto with = options({"run", "job", "--ttl", "1s", "--", "touch", (dir_ / "ran").string()});
+  with.env["LD_PRELOAD"] = STOP_BEFORE_START;
+  Process late(with);
+  ASSERT_TRUE(poll_until([&] { return state_of(late.pid()) == "T"; })) << late.err();
+  const auto next = baton({"run", "job", "--wait", "1m", "--", "true"});
+  EXPECT_EQ(next.status.code, 0) << next.err;
+  late.kill(SIGCONT);
+  ends(late, 76);
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "ran"));
+}
+
+// The kernel sends SIGHUP to a process group without a shell above it, if the end of a process
+// takes its last parent elsewhere in the session and one of its members is stopped.
+TEST_F(CliRun, the_end_of_a_stopped_batons_command_does_not_hang_up_its_job) {
+  auto with = options({"run", "job", "--ttl", "2s", "--"});
+  with.argv = {"setsid", "-w", "sh", "-c",
+               "'" BATON_PROGRAM
+               "' run job --ttl 2s -- sh -c 'echo $$ > command; echo ready; exec sleep 1000' & "
+               "echo $! > baton; wait; wait; echo goes on"};
+  Process script(with);
+  ASSERT_TRUE(script.wait_for_out("ready")) << script.err();
+  ASSERT_TRUE(stop_still(pid_in("baton")));
+  const pid_t command = pid_in("command");
+  EXPECT_TRUE(poll_until([&] { return has_ended(command); }));
+  EXPECT_EQ(state_of(pid_in("baton")), "T");
+  ASSERT_EQ(::kill(pid_in("baton"), SIGCONT), 0);
+  EXPECT_TRUE(script.wait_for_out("goes on")) << script.err();
+}
+
+TEST_F(CliRun, a_killed_watcher_takes_all_with_it_and_the_lock_is_released) {
+  auto process = hold("job", kFamily, {"--ttl", "1h"});
+  const pid_t watcher = only_child_of(process->pid());
+  ASSERT_GT(watcher, 0);
+  ASSERT_EQ(::kill(watcher, SIGKILL), 0);
+  ends(*process, 128 + SIGKILL);
+  expect_family_ends();
+  EXPECT_NE(process->err().find("watches over the command was killed"), std::string::npos);
+  EXPECT_EQ(baton({"run", "job", "--", "true"}).status.code, 0);
+}
+
+TEST_F(CliRun, a_stopped_watcher_is_continued) {
+  auto process = hold("job", "echo ready; read line; exit 7", {"--ttl", "1s"});
+  const pid_t watcher = only_child_of(process->pid());
+  ASSERT_GT(watcher, 0);
+  ASSERT_EQ(::kill(watcher, SIGSTOP), 0);
+  process->write("\n");
+  ends(*process, 7);
+}
+
+TEST_F(CliRun, what_the_command_leaves_behind_when_it_ends_by_itself_goes_on) {
+  const auto ran =
+      baton({"run", "job", "--", "sh", "-c",
+             "setsid sh -c 'echo $$ > daemon; exec sleep 1000' > /dev/null 2>&1 < /dev/null & "
+             "while [ ! -s daemon ]; do sleep 0.01; done; exit 3"});
+  EXPECT_EQ(ran.status.code, 3) << ran.err;
+  EXPECT_FALSE(has_ended(pid_in("daemon")));
+  ::kill(pid_in("daemon"), SIGKILL);
+}
+
 TEST_F(CliRun, a_stopped_baton_stops_the_command_and_both_go_on) {
   auto process = hold("job", "echo $$ > pid; echo ready; read line; echo done");
   pid_t pid = 0;
@@ -289,12 +439,13 @@ TEST_F(CliRun, a_stopped_baton_stops_the_command_and_both_go_on) {
   ends(*process, 0);
 }
 
-TEST_F(CliRun, a_baton_that_was_stopped_past_its_lock_gives_the_command_no_grace) {
+TEST_F(CliRun, a_baton_that_was_stopped_past_its_lock_finds_the_command_told_and_ended) {
   auto process = stopped_for_too_long(
       SIGSTOP, "trap 'echo told' TERM; echo ready; while :; do sleep 0.02; done");
+  EXPECT_TRUE(process->wait_for_out("told\n"));
   process->kill(SIGCONT);
   ends(*process, 76);
-  EXPECT_EQ(process->out(), "ready\n") << "it ran on beside the next holder";
+  EXPECT_EQ(process->out(), "ready\ntold\n");
 }
 
 TEST_F(CliRun, a_command_that_was_stopped_past_its_lock_never_runs_again) {
@@ -308,7 +459,12 @@ TEST_F(CliRun, a_command_that_was_stopped_past_its_lock_never_runs_again) {
 }
 
 TEST_F(CliRun, a_command_that_may_not_be_ended_is_told_of_and_does_not_hold_up_for_ever) {
-  if (geteuid() != 0) return;  // only root can make a process of another user
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make a process of another user";
+  if (const std::string refused = refusal({"setpriv", "--bounding-set=-kill", "--inh-caps=-kill",
+                                           "setpriv", "--reuid=65534", "--clear-groups", "true"});
+      !refused.empty()) {
+    GTEST_SKIP() << "needs a root that may change user and drop a right: " << refused;
+  }
   auto with =
       options({"run", "job", "--ttl", "1s", "--", "setpriv", "--reuid=65534", "--clear-groups",
                "sh", "-c", "echo $$ ready; exec > /dev/null 2>&1; while :; do sleep 0.02; done"});

@@ -99,7 +99,7 @@ class CliTest : public ::testing::Test {
     std::istringstream lines(told.out);
     bool commands = false;
     for (std::string line; std::getline(lines, line);) {
-      if (line.empty() || line[0] != ' ') commands = line == "Subcommands:";
+      if (line.empty() || line[0] != ' ') commands = line == "Commands:";
       const auto first = line.find_first_not_of(' ');
       if (first != 2) continue;
       if (commands) help.subcommands.push_back(line.substr(first, line.find(' ', first) - first));

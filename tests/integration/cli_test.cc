@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 
 #include "integration/cli_support.h"
+#include "support/privileges.h"
 
 namespace baton::test {
 namespace {
@@ -84,10 +85,12 @@ TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
   refuses({"lock", "fnid"}, 2, "usage", "did you mean 'find'?");
   refuses({"run", "a", "--tll", "5s", "--", "true"}, 2, "usage", "did you mean '--ttl'?");
   refuses({"--store", "sqlite:x.db", "lock", "fnid"}, 2, "usage", "did you mean 'find'?");
-  refuses({"lock"}, 2, "usage", "find show break stats");
+  refuses({"lock"}, 2, "usage", "find list show break forget stats");
   refuses({}, 2, "usage", "run elect leader lock fence store policy");
   refuses({"lock", "break", "a"}, 2, "usage", "--reason");
   refuses({"run", "a", "b", "--", "true"}, 2, "usage", "not expected");
+  refuses({"lcok", "--help"}, 2, "usage", "did you mean 'lock'?");
+  refuses({"lock", "--help", "fnid"}, 2, "usage", "did you mean 'find'?");
 }
 
 TEST_F(Cli, a_command_is_refused_where_none_is_run) {
@@ -100,7 +103,7 @@ TEST_F(Cli, a_password_in_a_misplaced_url_is_not_repeated) {
   const std::string url = "postgres://app:s3cr/et@db/locks?password=s3cr-et2";
   for (const Words& words : std::vector<Words>{{url},
                                                {"lock", url},
-                                               {"lock", "find", url},
+                                               {"lock", "list", url},
                                                {"lock", "show", "a", "b", url},
                                                {"lock", "find", "--limit", url},
                                                {"lock", "find", "--limit=" + url},
@@ -112,6 +115,8 @@ TEST_F(Cli, a_password_in_a_misplaced_url_is_not_repeated) {
     EXPECT_EQ(told.find("s3cr"), std::string::npos) << told;
     EXPECT_EQ(told.find("et2"), std::string::npos) << told;
   }
+  refuses({"lock", "find", url}, 2, "bad_name", "");
+  EXPECT_EQ(baton({"lock", "find", url}).err.find("s3cr"), std::string::npos);
 }
 
 TEST_F(Cli, the_value_of_an_option_is_no_option) {
@@ -124,6 +129,31 @@ TEST_F(Cli, a_malformed_url_is_refused) {
   for (const auto* url : {"nonsense", "ftp://host/x", "sqlite:", "memory:x"}) {
     refuses({"lock", "find", "--store", url}, 2, "bad_url", ":");
   }
+}
+
+// Its locks would end with the command, and lock nobody out meanwhile.
+TEST_F(Cli, a_store_in_memory_is_refused) {
+  for (const Words& words : std::vector<Words>{{"run", "job", "--", "true"},
+                                               {"elect", "job", "--", "true"},
+                                               {"lock", "find"},
+                                               {"leader", "show", "job"},
+                                               {"policy", "show"},
+                                               {"store", "status"}}) {
+    Words with_store{"--store", "memory:"};
+    with_store.insert(with_store.end(), words.begin(), words.end());
+    refuses(with_store, 2, "bad_url", "memory: is for programs");
+  }
+}
+
+TEST_F(Cli, a_file_in_a_directory_that_does_not_exist_is_refused) {
+  const std::string directory = (dir_ / "typo").string();
+  refuses({"run", "job", "--store", "sqlite:" + directory + "/locks.db", "--", "true"}, 1,
+          "bad_store", "the directory " + directory + " does not exist");
+  for (const auto* verb : {"status", "doctor", "migrate"}) {
+    refuses({"store", verb, "--store", "sqlite:" + directory + "/locks.db"}, 1, "bad_store",
+            "does not exist");
+  }
+  EXPECT_FALSE(std::filesystem::exists(directory));
 }
 
 TEST_F(Cli, a_store_that_is_no_database_is_refused) {
@@ -144,12 +174,39 @@ TEST_F(Cli, a_damaged_lock_is_refused) {
   refuses({"lock", "show", "a"}, 1, "denied", "damaged");
 }
 
+TEST_F(Cli, a_damaged_lock_is_shown_by_name_and_forgotten_on_demand) {
+  for (const char* name : {"a", "b"}) {
+    ASSERT_EQ(baton({"run", name, "--at-least-for", "1h", "--", "true"}).status.code, 0);
+  }
+  sql("locks.db", "UPDATE baton_lock SET doc = '{' WHERE key = 'DEFAULT:a'");
+  const auto found = baton({"lock", "find"});
+  EXPECT_EQ(found.status.code, 0) << found.err;
+  EXPECT_NE(found.out.find("damaged: "), std::string::npos) << found.out;
+  EXPECT_NE(found.out.find("\nb "), std::string::npos) << found.out;
+  EXPECT_NE(baton({"lock", "find", "--json"}).out.find("\"damage\":"), std::string::npos);
+  EXPECT_NE(baton({"lock", "stats"}).err.find("damaged"), std::string::npos);
+  const auto counted = baton({"lock", "stats", "--json"}).out;
+  EXPECT_NE(counted.find(R"("damaged":["DEFAULT:a"])"), std::string::npos) << counted;
+  EXPECT_NE(baton({"store", "doctor"}).out.find("'DEFAULT:a'"), std::string::npos);
+
+  refuses({"lock", "forget", "a"}, 2, "bad_request", "--damaged");
+  refuses({"lock", "forget", "b", "--damaged"}, 2, "bad_request", "not damaged");
+  const auto forgotten = baton({"lock", "forget", "a", "--damaged"});
+  EXPECT_EQ(forgotten.status.code, 0) << forgotten.err;
+  EXPECT_NE(forgotten.err.find("was not told"), std::string::npos) << forgotten.err;
+  EXPECT_EQ(baton({"run", "a", "--", "true"}).status.code, 0);
+  EXPECT_EQ(baton({"run", "b", "--", "true"}).status.code, 75);
+}
+
 TEST_F(Cli, a_file_in_a_place_where_nobody_writes_is_refused) {
   refuses({"run", "job", "--store", "sqlite:/proc/locks.db", "--", "true"}, 1, "bad_store",
           "/proc");
 }
 
 TEST_F(Cli, a_file_that_this_user_may_not_write_or_read_is_refused) {
+  if (const std::string refused = cannot_become_nobody(); !refused.empty()) {
+    GTEST_SKIP() << "needs a user who is not root: " << refused;
+  }
   ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
   if (geteuid() == 0) {  // root may do anything; nobody may read our directory and run a copy
     ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
@@ -187,6 +244,9 @@ TEST_F(Cli, a_full_disk_is_told_and_nothing_runs) {
       )sh",
                                      program_});
   const auto done = run(full);
+  if (done.status.code == 99 || done.err.starts_with("unshare: ")) {
+    GTEST_SKIP() << "needs a mount namespace of its own, with a disk in it: " << done.err;
+  }
   EXPECT_EQ(done.out, "1\n1\nworks again\n3\n") << done.err;
   const std::string what = "no space for " + (dir_ / "small/locks.db").string() +
                            ": free some on its disk, then try again";
@@ -223,8 +283,22 @@ TEST_F(Cli, the_store_is_found_in_the_order_that_is_documented) {
   EXPECT_EQ(location({"--store", "sqlite:given.db"}), "given.db");
 }
 
+TEST_F(Cli, the_directory_of_the_default_store_is_for_its_user_alone) {
+  const auto mode = [](const std::filesystem::path& path) {
+    return std::filesystem::status(path).permissions();
+  };
+  const auto directory = dir_ / ".local/state/baton";
+  env_["BATON_STORE"] = "";
+  EXPECT_EQ(baton({"store", "status"}).status.code, 0);
+  EXPECT_EQ(mode(directory), std::filesystem::perms::owner_all);
+  std::filesystem::permissions(directory, std::filesystem::perms::all);
+  EXPECT_EQ(baton({"store", "status"}).status.code, 0);
+  EXPECT_EQ(mode(directory), std::filesystem::perms::owner_all) << "it was there before";
+}
+
 TEST_F(Cli, region_and_owner_come_from_the_file_too) {
-  file("baton.yaml", "region: EU\nowner: me\n");
+  env_["BATON_STORE"] = "";
+  file("baton.yaml", "store: " + store() + "\nregion: EU\nowner: me\n");
   auto process = hold("job", "echo ready; while :; do sleep 0.05; done");
   const auto found = baton({"lock", "find"});
   EXPECT_NE(found.out.find("job (EU)"), std::string::npos) << found.out;
@@ -232,9 +306,68 @@ TEST_F(Cli, region_and_owner_come_from_the_file_too) {
 }
 
 TEST_F(Cli, settings_with_unknown_keys_are_refused) {
+  env_["BATON_STORE"] = "";
   file("baton.yaml", "stroe: sqlite:x.db\n");
   refuses({"lock", "find"}, 2, "bad_request",
           "baton.yaml: line 1: unknown key 'stroe'; did you mean 'store'?");
+}
+
+TEST_F(Cli, a_file_here_has_no_say_if_the_store_was_given_otherwise) {
+  file("baton.yaml", "store: sqlite:evil.db\nregion: EVIL\nowner: mallory\n");
+  const auto show = [&](const Words& more) {
+    Words words{"run", "job"};
+    words.insert(words.end(), more.begin(), more.end());
+    for (const auto* word : {"--", "sh", "-c", "echo $BATON_NAME"}) words.emplace_back(word);
+    const auto ran = baton(words);
+    EXPECT_EQ(ran.err, "");
+    return ran.out;
+  };
+  EXPECT_EQ(show({}), "DEFAULT:job\n");
+  env_["BATON_STORE"] = "";
+  EXPECT_EQ(show({"--store", store()}), "DEFAULT:job\n");
+  EXPECT_EQ(show({}), "EVIL:job\n") << "and if it was not, it has";
+  // Not even one that is not safe is looked at.
+  ASSERT_EQ(chmod((dir_ / "baton.yaml").c_str(), 0666), 0);
+  EXPECT_EQ(show({"--store", store()}), "DEFAULT:job\n");
+}
+
+TEST_F(Cli, a_file_here_that_somebody_else_may_have_written_is_refused) {
+  env_["BATON_STORE"] = "";
+  const auto path = file("baton.yaml", "store: " + store() + "\n");
+  EXPECT_EQ(baton({"lock", "find"}).status.code, 0);
+  for (const mode_t mode : {0664U, 0646U, 0666U}) {
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    refuses({"lock", "find"}, 2, "bad_request",
+            "cannot read baton.yaml: its group or others may write it; change that, say --store "
+            "URL, or set BATON_STORE");
+  }
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  std::filesystem::rename(path, dir_ / "elsewhere.yaml");
+  std::filesystem::create_symlink("elsewhere.yaml", path);
+  refuses({"lock", "find"}, 2, "bad_request", "baton.yaml: it is a symbolic link");
+  std::filesystem::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  refuses({"lock", "find"}, 2, "bad_request", "baton.yaml: it is not a regular file");
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  refuses({"lock", "find"}, 2, "bad_request", "baton.yaml: it is not a regular file");
+}
+
+TEST_F(Cli, a_file_here_of_another_user_is_refused_and_one_of_roots_is_not) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root, to make a file of another user's";
+  env_["BATON_STORE"] = "";
+  const auto path = file("baton.yaml", "store: sqlite:" + (dir_ / "open/locks.db").string() + "\n");
+  ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
+  refuses({"lock", "find"}, 2, "bad_request", "baton.yaml: it belongs to another user (uid 65534)");
+  ASSERT_EQ(chown(path.c_str(), 0, 0), 0);
+  ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
+  std::filesystem::create_directory(dir_ / "open");
+  ASSERT_EQ(chown((dir_ / "open").c_str(), 65534, 65534), 0);
+  std::filesystem::copy(BATON_PROGRAM, dir_ / "baton");
+  program_ = (dir_ / "baton").string();
+  user_ = "nobody";
+  const auto found = baton({"lock", "find"});
+  EXPECT_EQ(found.status.code, 0) << found.err;
 }
 
 // --- policy --------------------------------------------------------------------------------------
@@ -270,7 +403,7 @@ TEST_F(Cli, a_policy_that_changes_conflicts_waits_for_the_holders) {
   EXPECT_NE(late.err.find("The old policy stays in force"), std::string::npos) << late.err;
   EXPECT_EQ(baton({"run", "other", "--", "true"}).status.code, 0);
   auto apply = start({"policy", "apply", path});
-  EXPECT_TRUE(apply->wait_for_err("waiting for 1 holders"));
+  EXPECT_TRUE(apply->wait_for_err("waiting for 1 holder and 0 waiters of changed subjects"));
   refuses({"run", "other", "--", "true"}, 1, "denied", "again");
   holder->write("\n");
   ends(*holder, 0);
@@ -282,7 +415,7 @@ TEST_F(Cli, an_interrupted_apply_puts_the_old_policy_back) {
   const auto path = file("locks.yaml", "subjects: {job: {scope: predicate}}").string();
   auto holder = hold("job", "echo ready; while :; do sleep 0.05; done");
   auto apply = start({"policy", "apply", path});
-  EXPECT_TRUE(apply->wait_for_err("waiting for 1 holders"));
+  EXPECT_TRUE(apply->wait_for_err("waiting for 1 holder and 0 waiters of changed subjects"));
   apply->kill(SIGINT);
   ends(*apply, 1);
   EXPECT_EQ(baton({"run", "other", "--", "true"}).status.code, 0);
@@ -313,6 +446,35 @@ TEST_F(Cli, a_token_is_checked_against_the_fence_without_leaving_a_trace) {
   refuses({"fence", "check", "job", "x", "--database", data}, 2, "bad_request", "token");
   refuses({"fence", "check", "job", "0", "--database", data}, 2, "bad_request", "token");
   refuses({"fence", "install", "--database", "oracle:x"}, 2, "bad_url", "--database");
+}
+
+TEST_F(Cli, a_command_can_show_its_whole_lease_to_a_fence) {
+  const auto policy = file("locks.yaml", "subjects: {page: {parent: document}, document: {}}\n");
+  ASSERT_EQ(baton({"policy", "apply", policy.string()}).status.code, 0);
+  const auto ran = baton({"run", "page/7/1", "--", "sh", "-c", "printf %s \"$BATON_FENCE\""});
+  EXPECT_EQ(ran.out.rfind(R"([{"name":"DEFAULT:page:7:1","mode":"X","token":")", 0), 0U) << ran.out;
+  EXPECT_NE(ran.out.find(R"({"name":"DEFAULT:document:7","mode":"IX","token":")"), ran.out.npos);
+  sql("data.db", "CREATE TABLE t(x)");
+  const std::string data = "sqlite:" + (dir_ / "data.db").string();
+  ASSERT_EQ(baton({"fence", "install", "--database", data}).status.code, 0);
+  const auto check = [&](const std::string& lease) {
+    env_["BATON_FENCE"] = lease;
+    return baton({"fence", "check", "--database", data}).status.code;
+  };
+  EXPECT_EQ(check(ran.out), 0);
+  sql("data.db",
+      "INSERT INTO baton_fence (name, s_token) VALUES ('DEFAULT:document:7', 1000000000)");
+  EXPECT_EQ(check(ran.out), 77) << "somebody reads the whole document since";
+  EXPECT_EQ(baton({"run", "page/7/1", "--", BATON_PROGRAM, "fence", "check", "--database", data})
+                .status.code,
+            77);
+  env_["BATON_FENCE"] = "[]";
+  refuses({"fence", "check", "--database", data}, 2, "bad_request", "names");
+  env_["BATON_FENCE"] = "nonsense";
+  refuses({"fence", "check", "--database", data}, 2, "bad_request", "BATON_FENCE");
+  refuses({"fence", "check", "job", "--database", data}, 2, "bad_request", "TOKEN");
+  env_.erase("BATON_FENCE");
+  refuses({"fence", "check", "--database", data}, 2, "bad_request", "BATON_FENCE");
 }
 
 }  // namespace

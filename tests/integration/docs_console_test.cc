@@ -92,6 +92,27 @@ TEST_F(DocsConsole, of_the_election_page_is_as_printed) {
   expect_as_printed(examples[3]);
 }
 
+// With a store of our own in the place of the reader's.
+TEST_F(DocsConsole, of_the_readme_works) {
+  for (const auto* script : {"report.sh", "publisher"}) {
+    std::ofstream(dir_ / script) << "#!/bin/sh\nexit 0\n";
+    std::filesystem::permissions(dir_ / script, std::filesystem::perms::owner_all);
+  }
+  int commands = 0;
+  for (const auto& block : blocks(page("../README.md"), "console")) {
+    for (const auto& example : examples_in(block)) {
+      if (!example.command.starts_with("baton ")) continue;
+      ++commands;
+      const Finished done = shell(example.command);
+      // The doctor may find something on this machine.
+      const bool doctor = example.command.find("doctor") != std::string::npos;
+      EXPECT_TRUE(done.status.success() || (doctor && done.status.code == 1))
+          << example.command << done.err;
+    }
+  }
+  EXPECT_GE(commands, 8);
+}
+
 TEST_F(DocsConsole, of_an_error_as_json_is_as_printed) {
   const auto printed = blocks(page("cli.md"), "json").at(0);
   auto holder = hold("job", "echo ready; exec sleep 1000", {"--owner", "web-1:4711"});

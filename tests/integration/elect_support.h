@@ -17,6 +17,15 @@
 
 namespace baton::test {
 
+// The first child of a process; 0 if it has none.
+inline pid_t child_of(pid_t parent) {
+  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) +
+                     "/children");
+  pid_t child = 0;
+  file >> child;
+  return child;
+}
+
 // A database that its writers guard with the fence.
 class WorkTable {
  public:

@@ -283,7 +283,8 @@ TEST(EtcdOpen, a_write_that_meets_a_used_up_quota_is_in_doubt) {
   const Request request = long_hold(2);
   const auto refused = store->apply({&request, 1}, soon());
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code, Code::bad_store);
+  EXPECT_EQ(refused.error().code, Code::unavailable);
+  EXPECT_TRUE(refused.error().retryable) << "somebody will make room";
   EXPECT_TRUE(refused.error().in_doubt);
   const Request held = acquire(1, "DEFAULT:job:1");
   for (const Verb verb : {Verb::renew, Verb::release}) {

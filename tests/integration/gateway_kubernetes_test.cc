@@ -127,15 +127,18 @@ class GatewayKubernetes : public ::testing::Test {
         at += with.size();
       }
     };
-    replace("kind: ServiceAccount\n    name: default\n    namespace: default",
-            "kind: User\n    name: " + user + "\n    apiGroup: rbac.authorization.k8s.io");
+    for (const std::string account : {"baton", "baton-gateway"}) {
+      replace("kind: ServiceAccount\n    name: " + account + "\n    namespace: default",
+              "kind: User\n    name: " + user + "\n    apiGroup: rbac.authorization.k8s.io");
+    }
     replace("  namespace: default", "  namespace: " + space);
     for (std::size_t begin = 0; begin < text.size();) {
       const auto end = std::min(text.find("\n---\n", begin), text.size());
       const std::string part = text.substr(begin, end - begin);
+      begin = end + 5;
+      if (part.find("kind: ServiceAccount") != std::string::npos) continue;
       const bool binding = part.find("kind: RoleBinding") != std::string::npos;
       server->create_yaml(rbac + (binding ? "/rolebindings" : "/roles"), part);
-      begin = end + 5;
     }
     ASSERT_TRUE(poll_until([&] { return may(user, "patch", "workflowexecutions", "status"); }));
   }
@@ -180,7 +183,7 @@ class GatewayKubernetes : public ::testing::Test {
             .created = now(),
             .last_seen = now()};
   }
-  static Guard guard(Token token) { return {.key = "k", .token = token, .owner = "test"}; }
+  static Guard guard(Token token) { return {.tokens = {{"k", Mode::X, token}}, .owner = "test"}; }
 
   static inline std::unique_ptr<KubeServer> server;
   static inline Error before_types;

@@ -372,6 +372,87 @@ TEST_F(SignalGatewayTest, goes_on_if_nobody_reads_its_log_any_more) {
   }
 }
 
+TEST_F(SignalGatewayTest, with_a_token_only_those_who_have_it_are_served) {
+  const std::string token = "0123456789abcdef-secret";
+  std::ofstream(dir_ / "token") << token << "\n";
+  start_gateways(1, {"--token-file", (dir_ / "token").string()});
+  const int port = gateways_.front()->port();
+  const auto ask = [&](const std::string& method, const std::string& path,
+                       const std::string& headers, const std::string& body = "") {
+    HttpClient client(port);
+    client.send(method + " " + path + " HTTP/1.1\r\nHost: x\r\n" + headers +
+                "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    return client.read().value_or(HttpAnswer{});
+  };
+  const auto none = ask("POST", "/signals", "", signal("A"));
+  EXPECT_EQ(none.status, 401);
+  EXPECT_EQ(none.headers.at("www-authenticate"), "Bearer realm=\"baton-gateway\"");
+  for (const std::string& wrong :
+       {std::string("Bearer"), std::string("Bearer "), "Bearer " + token + "x",
+        "Bearer " + token.substr(1), "Basic " + token, token, "Bearer " + token + " " + token}) {
+    const auto answer = ask("POST", "/signals", "Authorization: " + wrong + "\r\n", signal("A"));
+    EXPECT_EQ(answer.status, 401) << wrong;
+    EXPECT_EQ(answer.body.find("secret"), std::string::npos);
+  }
+  EXPECT_EQ(ask("GET", "/requests/x", "").status, 401);
+  EXPECT_EQ(count("SELECT count(*) FROM gateway_request"), 0);
+  EXPECT_EQ(ask("POST", "/signals", "Authorization: bearer  " + token + "\r\n", signal("A")).status,
+            201);
+  for (const char* open : {"/healthz", "/readyz", "/metrics"}) {
+    EXPECT_EQ(ask("GET", open, "").status, 200) << open;
+  }
+  EXPECT_EQ(gateways_.front()->process().out().find("secret"), std::string::npos);
+}
+
+TEST_F(SignalGatewayTest, the_token_may_come_from_the_environment) {
+  Process process({.argv = {BATON_GATEWAY, "signals", "--listen", "127.0.0.1:0", "--store", store(),
+                            "--objects", objects()},
+                   .env = {{"BATON_GATEWAY_TOKEN", "0123456789abcdef"}}});
+  constexpr std::string_view kSaid = "listening on http://127.0.0.1:";
+  ASSERT_TRUE(process.wait_for_out("\n")) << process.err();
+  const std::string out = process.out();
+  const int port = std::atoi(out.c_str() + out.find(kSaid) + kSaid.size());
+  EXPECT_EQ(http(port, {"POST", "/signals", signal("A")}).value_or(HttpAnswer{}).status, 401);
+}
+
+TEST_F(SignalGatewayTest, signals_above_those_that_may_be_pending_are_told_to_come_back) {
+  start_gateways(1, {"--max-pending", "3", "--max-body", "2000"});
+  LockClient ours = locks();
+  auto held = ours.acquire(lock_of("HighMemory"));
+  ASSERT_TRUE(held) << held.error().message;
+  Clients clients;
+  send(clients, 3, "HighMemory", 1);
+  ASSERT_TRUE(poll_until([&] { return ours.get(lock_of("HighMemory")).value().waiting == 3; }));
+  const int port = gateways_.front()->port();
+  const auto answer = http(port, {"POST", "/signals", signal("Other")});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 429);
+  EXPECT_EQ(answer->headers.at("retry-after"), "1");
+  EXPECT_EQ(http(port, {"GET", "/healthz"}).value_or(HttpAnswer{}).status, 200);
+  ASSERT_TRUE(held->release());
+  clients.wait();
+  EXPECT_EQ(clients.with(201) + clients.with(202), 3U);
+  EXPECT_EQ(http(port, {"POST", "/signals", signal("Other")}).value_or(HttpAnswer{}).status, 201);
+  EXPECT_EQ(http(port, {"POST", "/signals", std::string(2001, ' ')}).value_or(HttpAnswer{}).status,
+            413);
+}
+
+TEST_F(GatewayTest, warns_if_others_reach_it_and_need_no_token) {
+  const auto says = [&](const Words& extra, const std::map<std::string, std::string>& env) {
+    Words words{BATON_GATEWAY, "signals",   "--listen", "0.0.0.0:0", "--store",
+                store(),       "--objects", objects(),  "--log",     "text"};
+    words.insert(words.end(), extra.begin(), extra.end());
+    Process process({.argv = words, .env = {env.begin(), env.end()}});
+    EXPECT_TRUE(process.wait_for_out("listening on")) << process.err();
+    process.kill(SIGTERM);
+    EXPECT_TRUE(process.wait());
+    return process.out();
+  };
+  EXPECT_NE(says({}, {}).find("WARN"), std::string::npos);
+  EXPECT_EQ(says({}, {{"BATON_GATEWAY_TOKEN", "0123456789abcdef"}}).find("WARN"),
+            std::string::npos);
+}
+
 TEST_F(GatewayTest, a_wrong_command_line_is_explained) {
   const auto refuses = [](Words words, const std::string& part) {
     words.insert(words.begin(), BATON_GATEWAY);
@@ -385,13 +466,17 @@ TEST_F(GatewayTest, a_wrong_command_line_is_explained) {
   refuses({"signals", "--listen", "8080"}, "IP:PORT");
   refuses({"signals", "--store", "nowhere:x"}, "nowhere");
   refuses({"signals", "--store", store(), "--objects", "x://u:secret@h"}, "x://u:***@h");
+  refuses({"signals", "--token-file", (dir_ / "none").string()}, "cannot read");
+  std::ofstream(dir_ / "short") << "secret";
+  refuses({"signals", "--token-file", (dir_ / "short").string()}, "from 16 to 4096 characters");
   const auto help = test::run({.argv = {BATON_GATEWAY, "signals", "--help"},
                                .env = {{"BATON_STORE", "postgres://u:secret@h/d"}}});
   EXPECT_TRUE(help.status.success());
   EXPECT_EQ(help.out.find("secret"), std::string::npos);
   EXPECT_NE(help.out.find("Examples:"), std::string::npos);
   const auto orchestrator = test::run({.argv = {BATON_GATEWAY, "orchestrator", "--help"}});
-  EXPECT_NE(orchestrator.out.find("--requeue TIME=100ms"), std::string::npos) << orchestrator.out;
+  EXPECT_NE(orchestrator.out.find("--requeue TIME"), std::string::npos) << orchestrator.out;
+  EXPECT_NE(orchestrator.out.find("(default 100ms)"), std::string::npos) << orchestrator.out;
 }
 
 }  // namespace

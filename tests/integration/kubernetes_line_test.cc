@@ -321,6 +321,29 @@ TEST_F(KubernetesLine, a_waiter_asks_for_its_turn_although_a_silent_watch_tells_
   EXPECT_EQ(answer(), Outcome::granted);
 }
 
+TEST_F(KubernetesLine, a_release_that_was_carried_out_is_in_doubt_and_not_lost) {
+  FaultProxy proxy(std::stoi(server->address().substr(server->address().rfind(':') + 1)));
+  TempDir dir;
+  auto store = open({.url = url_at(proxy.port(), dir)});
+  std::uint64_t number = 0;
+  // What is swallowed may as well be the answer to what the store asks beside the release.
+  EXPECT_TRUE(poll_until([&] {
+    const Request holder = acquire(++number, kName);
+    EXPECT_EQ(outcome(*store, holder), Outcome::granted);
+    Request last = same_asks(Verb::release, holder);
+    last.change.text = "the last words of " + std::to_string(number);
+    proxy.swallow_answer_to("");
+    const auto replies = store->apply({&last, 1}, soon());
+    if (replies) {
+      EXPECT_EQ(replies->at(0).outcome, Outcome::done);
+      return HasFailure();
+    }
+    EXPECT_TRUE(replies.error().in_doubt) << replies.error().message;
+    EXPECT_EQ(ask(*open(), same_asks(Verb::get, holder)).info->note.text, last.change.text);
+    return true;
+  }));
+}
+
 TEST_F(KubernetesLine, the_holder_of_a_lock_broken_by_another_process_is_woken) {
   auto one = open();
   auto two = open();

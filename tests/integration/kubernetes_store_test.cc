@@ -126,7 +126,7 @@ TEST_F(KubernetesStore, a_damaged_document_is_no_free_lock) {
   ASSERT_TRUE(server->call("PUT", leases() + "/" + object_name(kName), damaged.dump()).ok());
   EXPECT_EQ(outcome(*store, acquire(2, kName)), Outcome::denied);
   EXPECT_EQ(outcome(*open(), acquire(3, kName)), Outcome::denied);
-  EXPECT_EQ(store->find({}, soon()).error().code, Code::bad_store);
+  EXPECT_NE(store->find({}, soon()).value().items.at(0).damage, "");
 }
 
 TEST_F(KubernetesStore, a_lease_deleted_by_hand_is_lost_and_not_made_again) {

@@ -463,6 +463,66 @@ TEST_F(PostgresAdvisoryCut, a_connection_that_is_reset_is_a_lock_that_is_lost) {
   })) << "and another one is another session";
 }
 
+// What a note says whose writer got no answer, and that it is not told `lost` when it asks again.
+class PostgresAdvisoryDoubt : public PostgresAdvisoryCut {
+ protected:
+  static constexpr const char* kText = "the last words of a holder";
+
+  static Request noting(Verb verb) {
+    Request noting = request(verb, 1, kJob);
+    noting.change = {.ordinal = 7, .text = kText};
+    return noting;
+  }
+  static void expect_in_doubt(const Result<Reply>& reply) {
+    ASSERT_FALSE(reply) << to_string(reply->outcome) << ": " << reply->message;
+    EXPECT_TRUE(reply.error().in_doubt) << reply.error().message;
+  }
+  void expect_written() { EXPECT_EQ(look(*database.store(), kJob).note.text, kText); }
+};
+
+TEST_F(PostgresAdvisoryDoubt, a_release_that_was_carried_out_is_never_lost) {
+  const auto store = store_behind_the_proxy();
+  ASSERT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
+  proxy.swallow_answer_to(kText);
+  expect_in_doubt(ask(*store, noting(Verb::release), soon()));
+  ASSERT_EQ(proxy.swallowed(), 1);
+  expect_written();
+  expect_in_doubt(ask(*store, noting(Verb::release), soon()));
+  EXPECT_EQ(ask(*store, request(Verb::release, 1, kJob)).outcome, Outcome::lost)
+      << "this one has nothing to say that could have been written";
+}
+
+TEST_F(PostgresAdvisoryDoubt, a_renewal_whose_note_was_written_is_never_lost) {
+  const auto store = store_behind_the_proxy();
+  ASSERT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);
+  proxy.swallow_answer_to(kText);
+  expect_in_doubt(ask(*store, noting(Verb::renew), soon()));
+  ASSERT_EQ(proxy.swallowed(), 1);
+  expect_written();
+  expect_in_doubt(ask(*store, noting(Verb::renew), soon()));
+  EXPECT_EQ(ask(*store, request(Verb::renew, 1, kJob)).outcome, Outcome::lost);
+}
+
+TEST_F(PostgresAdvisoryDoubt, an_acquire_is_not_superseded_by_its_own_note) {
+  const auto store = store_behind_the_proxy();
+  Request first = noting(Verb::acquire);
+  first.if_ordinal_below = 7;
+  proxy.swallow_answer_to(kText);
+  expect_in_doubt(ask(*store, first, soon()));
+  ASSERT_EQ(proxy.swallowed(), 1);
+  expect_written();
+  Reply again;
+  EXPECT_TRUE(poll_until([&] {
+    again = ask(*store, first);
+    return again.outcome != Outcome::busy;  // until the server has noticed the end of its session
+  }));
+  EXPECT_EQ(again.outcome, Outcome::granted) << again.message;
+  Request second = noting(Verb::acquire);
+  second.grant = grant(2);
+  second.if_ordinal_below = 7;
+  EXPECT_EQ(ask(*store, second).outcome, Outcome::superseded);
+}
+
 TEST_F(PostgresAdvisoryCut, every_call_returns_by_its_deadline_whatever_the_network_does) {
   const auto store = store_behind_the_proxy();
   ASSERT_EQ(ask(*store, acquire(1, kJob)).outcome, Outcome::granted);

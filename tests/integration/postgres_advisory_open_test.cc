@@ -89,8 +89,10 @@ TEST(PostgresAdvisoryOpen, missing_rights_are_named_and_the_documented_ones_are_
   EXPECT_TRUE(mentions(error, "DELETE on baton_advisory.term")) << error.message;
   EXPECT_TRUE(mentions(error, "sequence baton_advisory.counter")) << error.message;
   Session(database.url())
-      .sql("GRANT DELETE ON ALL TABLES IN SCHEMA baton_advisory TO " + role.name() +
-           ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton_advisory TO " + role.name());
+      .sql("REVOKE INSERT, UPDATE ON ALL TABLES IN SCHEMA baton_advisory FROM " + role.name() +
+           ";GRANT INSERT, UPDATE, DELETE ON baton_advisory.term, baton_advisory.note,"
+           " baton_advisory.server, baton_advisory.waiter TO " +
+           role.name() + ";GRANT USAGE ON SEQUENCE baton_advisory.counter TO " + role.name());
   const auto store = open_postgres_advisory_store(url, soon());
   ASSERT_TRUE(store) << store.error().message;
   EXPECT_EQ(ask(**store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
@@ -98,6 +100,9 @@ TEST(PostgresAdvisoryOpen, missing_rights_are_named_and_the_documented_ones_are_
   EXPECT_EQ(ask(**store, request(Verb::renew, 1, "DEFAULT:a")).outcome, Outcome::granted);
   EXPECT_EQ(ask(**store, request(Verb::release, 1, "DEFAULT:a")).outcome, Outcome::done);
   EXPECT_EQ(store.value()->find({.idle = true}, soon()).value().items.size(), 1U);
+  Session session(database.url_as(role.name()));
+  EXPECT_THROW(session.sql("UPDATE baton_advisory.meta SET version = 7"), std::runtime_error);
+  EXPECT_THROW(session.sql("DROP FUNCTION baton_advisory.sweep"), std::runtime_error);
 }
 
 TEST(PostgresAdvisoryOpen, raised_tokens_stay_above_the_floor) {

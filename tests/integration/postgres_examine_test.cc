@@ -76,20 +76,60 @@ TEST(PostgresExamine, missing_rights_are_found) {
     const Findings findings = examine(url);
     expect(findings, "missing-rights", Severity::danger);
     EXPECT_NE(find(findings, "missing-rights")->what.find("USAGE on schema"), std::string::npos);
+    Session(database.url()).sql(find(findings, "missing-rights")->mend);
+    EXPECT_EQ(find(examine(url), "missing-rights"), nullptr);
   }
 }
 
-TEST(PostgresExamine, a_role_that_cannot_tell_the_version_is_found) {
-  const Database database;
+TEST(PostgresExamine, objects_of_another_role_are_found) {
+  const AdvisoryDatabase database;
   database.migrate();
   const Role role(database);
-  Session owner(database.url());
-  owner.sql("GRANT USAGE ON SCHEMA baton TO " + role.name() +
-            ";GRANT ALL ON ALL TABLES IN SCHEMA baton TO " + role.name() +
-            ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO " + role.name());
-  expect(examine(database.url_as(role.name())), "cannot-tell-version", Severity::advice);
-  owner.sql("GRANT UPDATE ON SEQUENCE baton.schema_version TO " + role.name());
-  EXPECT_EQ(find(examine(database.url_as(role.name())), "cannot-tell-version"), nullptr);
+  const auto give = [&](const std::string& to) {
+    Session(database.url())
+        .sql("ALTER FUNCTION baton.micros OWNER TO " + to +
+             "; ALTER TABLE baton_advisory.term OWNER TO " + to);
+  };
+  give(role.name());
+  for (const auto& [url, object] : {std::pair(database.url(), "function baton.micros"),
+                                    {advisory(database.url()), "table baton_advisory.term"}}) {
+    const Findings findings = examine(url);
+    expect(findings, "foreign-owner", Severity::danger);
+    const std::string& what = find(findings, "foreign-owner")->what;
+    EXPECT_NE(what.find(object + std::string(" (of ") + role.name()), std::string::npos) << what;
+  }
+  give("postgres");
+  EXPECT_EQ(find(examine(database.url()), "foreign-owner"), nullptr);
+}
+
+TEST(PostgresExamine, a_password_that_may_go_over_the_network_in_clear_is_found) {
+  const AdvisoryDatabase database;
+  database.migrate();
+  // With a password that the server does not ask for, and by a name that says nothing of where.
+  const std::string plain = database.url();
+  const auto host_at = plain.find('@') + 1;
+  const auto user_at = plain.find("//") + 2;
+  const std::string user = plain.substr(user_at, plain.find_first_of(":@", user_at) - user_at);
+  const std::string rest = plain.substr(plain.find_first_of(":/", host_at));
+  const auto at = [&](const std::string& host, const std::string& options) {
+    return "postgres://" + user + ":s3cret@" + host + rest + options;
+  };
+  for (const std::string mode : {"", "?sslmode=prefer", "?sslmode=allow", "?sslmode=disable"}) {
+    expect(examine(at("0.0.0.0", mode)), "password-in-clear", Severity::warning);
+    expect(examine(advisory(at("0.0.0.0", mode))), "password-in-clear", Severity::warning);
+    EXPECT_EQ(find(examine(at("127.0.0.1", mode)), "password-in-clear"), nullptr) << mode;
+  }
+  const Finding found = *find(examine(at("0.0.0.0", "")), "password-in-clear");
+  EXPECT_EQ((found.what + found.cost + found.mend).find("s3cret"), std::string::npos);
+}
+
+TEST(PostgresExamine, advisory_keys_that_any_role_can_take_are_found) {
+  const AdvisoryDatabase database;
+  database.migrate();
+  expect(examine(advisory(database.url())), "advisory-keys-open", Severity::advice);
+  EXPECT_EQ(find(examine(database.url()), "advisory-keys-open"), nullptr) << "it takes none";
+  Session(database.url()).sql("REVOKE CONNECT ON DATABASE " + database.name() + " FROM PUBLIC");
+  EXPECT_EQ(find(examine(advisory(database.url())), "advisory-keys-open"), nullptr);
 }
 
 TEST(PostgresExamine, a_role_that_does_not_wait_for_its_commits_is_found) {

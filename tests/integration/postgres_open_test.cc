@@ -222,12 +222,131 @@ TEST(PostgresOpen, a_wrong_password_is_unauthorized_and_never_printed) {
   EXPECT_EQ(status->location.find("horse"), std::string::npos) << status->location;
 }
 
+// As docs/stores.md says.
 void grant_documented_rights(const Database& database, const std::string& role) {
   Session(database.url())
       .sql("GRANT USAGE ON SCHEMA baton TO " + role +
-           ";GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO " + role +
-           ";GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO " + role +
-           ";GRANT UPDATE ON SEQUENCE baton.schema_version TO " + role);
+           ";GRANT SELECT ON ALL TABLES IN SCHEMA baton TO " + role +
+           ";GRANT INSERT, UPDATE, DELETE ON baton.lock, baton.holder, baton.waiter TO " + role +
+           ";GRANT USAGE ON SEQUENCE baton.counter TO " + role +
+           ";GRANT SELECT ON SEQUENCE baton.schema_version TO " + role);
+}
+
+TEST(PostgresOpen, a_role_with_only_the_documented_rights_cannot_change_the_version) {
+  const Database database;
+  database.migrate();
+  const Role role(database);
+  grant_documented_rights(database, role.name());
+  Session session(database.url_as(role.name()));
+  for (const char* forbidden :
+       {"SELECT setval('baton.schema_version', 7)", "SELECT nextval('baton.schema_version')",
+        "UPDATE baton.meta SET version = 7", "DELETE FROM baton.meta",
+        "INSERT INTO baton.meta (one, version) VALUES (true, 7)",
+        "CREATE OR REPLACE FUNCTION baton.micros(at bigint) RETURNS bigint LANGUAGE sql AS "
+        "'SELECT 1::bigint'",
+        "CREATE TABLE baton.more (a int)", "DROP FUNCTION baton.tell_version"}) {
+    EXPECT_THROW(session.sql(forbidden), std::runtime_error) << forbidden;
+  }
+  // Neither by a note that is taken back.
+  const auto store = database.store();
+  Request change = acquire(1, std::string(core::kSchemaKey));
+  change.change = {.ordinal = 7, .text = "{}"};
+  ASSERT_EQ(ask(*store, change).outcome, Outcome::granted);
+  session.sql("SELECT baton.sweep('', 100, NULL)");
+  session.sql("BEGIN; UPDATE baton.lock SET note_ordinal = 9 WHERE key = 'BATON:schema'");
+  session.sql("SAVEPOINT a; SELECT baton.tell_version()");
+  session.sql("ROLLBACK");
+  EXPECT_EQ(session.sql("SELECT pg_sequence_last_value('baton.schema_version')"), "7");
+  // To change the policy takes a right more.
+  const auto limited = open_postgres_store(database.url_as(role.name()), soon()).value();
+  const auto release = ask(*store, request(Verb::release, 1, std::string(core::kSchemaKey)));
+  ASSERT_EQ(release.outcome, Outcome::done);
+  change.grant = grant(2);
+  change.change.ordinal = 8;
+  change.schema_version = 7;
+  const auto refused = ask(*limited, change, soon());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unauthorized) << refused.error().message;
+  Session(database.url()).sql("GRANT UPDATE ON SEQUENCE baton.schema_version TO " + role.name());
+  const auto allowed = ask(*limited, change, soon());
+  ASSERT_TRUE(allowed) << allowed.error().message;
+  EXPECT_EQ(allowed->outcome, Outcome::granted);
+}
+
+// Whatever stands in the way of the server's own functions in the search path is not called.
+TEST(PostgresOpen, a_search_path_with_traps_is_not_used) {
+  const Database database;
+  Session owner(database.url());
+  owner.sql(R"(
+    CREATE SCHEMA trap;
+    CREATE TABLE trap.called (what text);
+    CREATE FUNCTION trap.set_config(a text, b text, c boolean) RETURNS text LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO trap.called VALUES ('set_config');
+         RETURN pg_catalog.set_config(a, b, c); END $$;
+    CREATE FUNCTION trap.current_setting(a text) RETURNS text LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO trap.called VALUES ('current_setting');
+         RETURN pg_catalog.current_setting(a); END $$;
+    CREATE FUNCTION trap.nextval(a text) RETURNS bigint LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO trap.called VALUES ('nextval'); RETURN 1; END $$;
+    CREATE FUNCTION trap.pg_sequence_last_value(a text) RETURNS bigint LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO trap.called VALUES ('pg_sequence_last_value'); RETURN 0; END $$)");
+  owner.sql("ALTER DATABASE " + database.name() + " SET search_path = trap, public, pg_catalog");
+  database.migrate();
+  const auto store = database.store();
+  ASSERT_EQ(ask(*store, acquire(1, "DEFAULT:a")).outcome, Outcome::granted);
+  ASSERT_EQ(ask(*store, acquire(2, "DEFAULT:a", Millis(5000))).outcome, Outcome::queued);
+  ASSERT_EQ(ask(*store, request(Verb::release, 1, "DEFAULT:a")).outcome, Outcome::done);
+  ASSERT_EQ(ask(*store, request(Verb::claim, 2, "DEFAULT:a")).outcome, Outcome::granted);
+  EXPECT_EQ(owner.sql("SELECT string_agg(DISTINCT what, ' ') FROM trap.called"), "");
+}
+
+TEST(PostgresOpen, what_another_role_has_put_there_is_refused_and_not_run) {
+  const Database database;
+  const Role role(database);
+  Session owner(database.url());
+  owner.sql("GRANT CREATE ON DATABASE " + database.name() + " TO " + role.name());
+  Session(database.url_as(role.name())).sql(R"(
+    CREATE SCHEMA baton; GRANT ALL ON SCHEMA baton TO PUBLIC;
+    CREATE TABLE baton.called (by text); GRANT ALL ON baton.called TO PUBLIC;
+    CREATE FUNCTION baton.trap() RETURNS integer LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO baton.called VALUES (current_user); RETURN 0; END $$;
+    CREATE VIEW baton.meta AS SELECT true AS one, baton.trap() AS version;
+    GRANT ALL ON baton.meta TO PUBLIC)");
+  const auto admin = open_postgres_admin(database.url(), soon()).value();
+  auto migrated = admin->migrate(soon());
+  ASSERT_FALSE(migrated);
+  EXPECT_EQ(migrated.error().code, Code::bad_store);
+  EXPECT_TRUE(mentions(migrated.error(), "view baton.meta (of " + role.name() + ")"))
+      << migrated.error().message;
+  EXPECT_EQ(owner.sql("SELECT count(*) FROM baton.called"), "0");
+  owner.sql("DROP SCHEMA baton CASCADE");
+  database.migrate();
+  owner.sql("ALTER FUNCTION baton.micros OWNER TO " + role.name());
+  migrated = admin->migrate(soon());
+  ASSERT_FALSE(migrated) << "also if there is nothing to do";
+  EXPECT_TRUE(mentions(migrated.error(), "function baton.micros")) << migrated.error().message;
+  owner.sql("ALTER FUNCTION baton.micros OWNER TO postgres");
+  EXPECT_TRUE(admin->migrate(soon()));
+}
+
+TEST(PostgresOpen, a_role_migrates_what_a_role_owns_that_it_is_a_member_of) {
+  const Database database;
+  const Role role(database);
+  const std::string group = "group_" + database.name();
+  Session owner(database.url());
+  owner.sql("CREATE ROLE " + group + "; GRANT " + group + " TO " + role.name() +
+            "; GRANT CREATE ON DATABASE " + database.name() + " TO " + group);
+  const auto migrate = [&] {
+    const auto admin = open_postgres_admin(database.url_as(role.name()), soon()).value();
+    const auto migrated = admin->migrate(soon());
+    EXPECT_TRUE(migrated) << migrated.error().message;
+  };
+  owner.sql("ALTER ROLE " + role.name() + " SET role = " + group);
+  migrate();
+  EXPECT_EQ(owner.sql("SELECT nspowner::regrole FROM pg_namespace WHERE nspname = 'baton'"), group);
+  owner.sql("ALTER ROLE " + role.name() + " RESET role");
+  migrate();
+  owner.sql("DROP OWNED BY " + group + " CASCADE; DROP ROLE " + group);
 }
 
 TEST(PostgresOpen, a_role_with_only_the_documented_rights_can_do_everything) {
@@ -273,12 +392,17 @@ TEST(PostgresOpen, missing_rights_are_named) {
   Error error = error_of_opening(database.url_as(role.name()));
   EXPECT_EQ(error.code, Code::unauthorized);
   EXPECT_TRUE(mentions(error, "USAGE on schema baton")) << error.message;
+  EXPECT_TRUE(mentions(error, "GRANT USAGE ON SCHEMA baton TO " + role.name() + ";"))
+      << error.message;
   Session(database.url())
       .sql("GRANT USAGE ON SCHEMA baton TO " + role.name() +
            ";GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA baton TO " + role.name());
   error = error_of_opening(database.url_as(role.name()));
   EXPECT_TRUE(mentions(error, "DELETE on baton.lock")) << error.message;
   EXPECT_TRUE(mentions(error, "sequence baton.counter")) << error.message;
+  // What it says is all that it takes.
+  Session(database.url()).sql(error.message.substr(error.message.find("GRANT ")));
+  EXPECT_TRUE(open_postgres_store(database.url_as(role.name()), soon()));
 }
 
 TEST(PostgresOpen, a_transaction_pooling_proxy_is_refused) {

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "postgres_around.h"
 #include "postgres_database.h"
 #include "support/wait.h"
 
@@ -47,6 +48,42 @@ TEST(PostgresRenewal, renewals_go_on_while_every_other_connection_is_stuck) {
             "2")
       << "the others were not stuck any more, so this showed nothing";
   blocker.sql("ROLLBACK");
+}
+
+// The connection for renewals has gone, and the server takes no other.
+TEST(PostgresRenewal, a_lease_outlives_the_connection_for_renewals) {
+  Database database;
+  database.migrate();
+  const Role role(database);
+  Session operator_(database.url());
+  operator_.sql("GRANT USAGE ON SCHEMA baton TO " + role.name() +
+                ";GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO " +
+                role.name() + ";GRANT SELECT, USAGE, UPDATE ON ALL SEQUENCES IN SCHEMA baton TO " +
+                role.name());
+  const auto store = open_postgres_store(database.url_as(role.name()), soon()).value();
+  ask(*store, acquire(1, "DEFAULT:kept"));
+  const std::string sessions =
+      " FROM pg_stat_activity WHERE datname = current_database() AND usename = '" + role.name() +
+      "'";
+  const std::string first = operator_.sql("SELECT max(pid)" + sessions);
+  const Request renew = request(Verb::renew, 1, "DEFAULT:kept");
+  ASSERT_EQ(ask(*store, renew).outcome, Outcome::granted);
+  ASSERT_EQ(operator_.sql("SELECT count(*)" + sessions), "2") << "renewals have no connection";
+
+  operator_.sql("ALTER ROLE " + role.name() + " CONNECTION LIMIT 0");
+  operator_.sql("SELECT pg_terminate_backend(pid, 10000)" + sessions + " AND pid <> " + first);
+  for (int i = 0; i < 5; ++i) {
+    const auto renewed = ask(*store, renew, soon());
+    ASSERT_TRUE(renewed) << renewed.error().message;
+    EXPECT_EQ(renewed->outcome, Outcome::granted);
+  }
+  EXPECT_EQ(operator_.sql("SELECT count(*)" + sessions), "1") << "the server took another one";
+
+  operator_.sql("ALTER ROLE " + role.name() + " CONNECTION LIMIT -1");
+  EXPECT_TRUE(poll_until([&] {
+    ask(*store, renew);
+    return operator_.sql("SELECT count(*)" + sessions) == "2";
+  })) << "renewals never got a connection of their own again";
 }
 
 }  // namespace

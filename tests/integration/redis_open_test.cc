@@ -41,12 +41,17 @@ TEST_F(RedisOpen, a_malformed_url_is_refused_without_repeating_it) {
   }
 }
 
-TEST_F(RedisOpen, tls_is_refused_clearly) {
-  const auto store = open_store("rediss://u:s3cret@h/0", soon());
-  ASSERT_FALSE(store);
-  EXPECT_EQ(store.error().code, Code::unsupported);
-  EXPECT_NE(store.error().message.find("TLS"), std::string::npos);
-  EXPECT_EQ(store.error().message.find("s3cret"), std::string::npos);
+TEST_F(RedisOpen, the_options_of_tls_are_checked) {
+  for (const auto& [url, why] : {std::pair{"redis://u:s3cret@h/0?ca=f", "rediss://"},
+                                 {"redis://h?verify=no", "rediss://"},
+                                 {"rediss://h?verify=perhaps", "yes or no"},
+                                 {"rediss://h?cert=f", "go together"},
+                                 {"rediss://h?key=f", "go together"},
+                                 {"rediss://h?ca=", "no file"}}) {
+    const Error error = refused(url);
+    EXPECT_EQ(error.code, Code::bad_url) << url;
+    EXPECT_NE(error.message.find(why), std::string::npos) << error.message;
+  }
 }
 
 TEST_F(RedisOpen, a_server_that_is_not_there_is_unavailable) {

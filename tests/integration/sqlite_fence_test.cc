@@ -1,5 +1,8 @@
 // The fence: safety where the lease is only best effort.
 
+#include <atomic>
+#include <thread>
+
 #include "baton/fence.h"
 #include "sqlite_support.h"
 
@@ -53,9 +56,43 @@ TEST_F(SqliteFenceTest, a_deferred_transaction_that_was_overtaken_is_refused) {
   data_.run("BEGIN");
   data_.run("SELECT * FROM ledger");  // its snapshot is older than what comes now
   EXPECT_EQ(write(successor, Mode::X, 2), kWritten);
-  EXPECT_FALSE(fence(data_.get(), kKey, Mode::X, 1));
+  const auto late = fence(data_.get(), kKey, Mode::X, 1);
+  ASSERT_FALSE(late);
+  EXPECT_TRUE(late.error().retryable) << late.error().message;
+  EXPECT_NE(late.error().message.find("repeat"), std::string::npos) << late.error().message;
   data_.run("ROLLBACK");
   EXPECT_EQ(write(data_, Mode::X, 1), Code::fenced);
+}
+
+// With a look before it, the fence would keep a snapshot from before the other's commit.
+TEST_F(SqliteFenceTest, a_fence_first_in_a_deferred_transaction_waits_for_other_writers) {
+  Outsider other(data_path_);
+  other.run("BEGIN IMMEDIATE; INSERT INTO ledger VALUES ('before')");
+  std::atomic<int> waits{0};
+  sqlite3_busy_handler(
+      data_.get(),
+      [](void* count, int) {
+        ++*static_cast<std::atomic<int>*>(count);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return 1;
+      },
+      &waits);
+  data_.run("BEGIN");
+  Result<void> passed;
+  std::jthread waiting([&] { passed = fence(data_.get(), kKey, Mode::X, 1); });
+  EXPECT_TRUE(poll_until([&] { return waits > 0; }));
+  other.run("COMMIT");
+  waiting.join();
+  ASSERT_TRUE(passed) << passed.error().message;
+  EXPECT_EQ(data_.run("SELECT group_concat(entry) FROM ledger"), "before");
+  data_.run("COMMIT");
+}
+
+TEST_F(SqliteFenceTest, a_rollback_to_a_savepoint_undoes_the_fences_that_came_after_it) {
+  data_.run("BEGIN IMMEDIATE; SAVEPOINT inner_part");
+  ASSERT_TRUE(fence(data_.get(), kKey, Mode::X, 7));
+  data_.run("ROLLBACK TO inner_part; COMMIT");
+  EXPECT_EQ(write(data_, Mode::X, 6), kWritten);
 }
 
 TEST_F(SqliteFenceTest, only_incompatible_modes_overtake) {

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "sqlite_support.h"
 #include "store/sqlite/location.h"
@@ -52,7 +53,7 @@ TEST_F(SqliteFileTest, other_urls_are_refused_with_a_hint) {
 }
 
 TEST_F(SqliteFileTest, a_new_file_is_private_whatever_the_umask) {
-  const fs::path path = directory_ / "state" / "baton" / "locks.db";
+  const fs::path path = directory_ / "private.db";
   const mode_t old = ::umask(0);
   auto store = open_sqlite_store("sqlite:" + path.string(), soon());
   ::umask(old);
@@ -60,10 +61,18 @@ TEST_F(SqliteFileTest, a_new_file_is_private_whatever_the_umask) {
   Ear ear;
   const auto watch = (*store)->watch("a", ear);
   EXPECT_EQ(mode_of(path), 0600U);
-  EXPECT_EQ(mode_of(directory_ / "state"), 0700U);
-  EXPECT_EQ(mode_of(directory_ / "state" / "baton"), 0700U);
   EXPECT_EQ(mode_of(path.string() + "-wal"), 0600U);
   EXPECT_EQ(mode_of(path.string() + "-wake"), 0700U);
+}
+
+TEST_F(SqliteFileTest, a_directory_that_does_not_exist_is_named_and_not_made) {
+  const Error error = refusal(directory_ / "typo" / "locks.db");
+  EXPECT_EQ(error.code, Code::bad_store);
+  EXPECT_NE(
+      error.message.find("the directory " + (directory_ / "typo").string() + " does not exist"),
+      std::string::npos)
+      << error.message;
+  EXPECT_FALSE(fs::exists(directory_ / "typo"));
 }
 
 TEST_F(SqliteFileTest, network_filesystems_are_refused) {
@@ -105,6 +114,27 @@ TEST_F(SqliteFileTest, a_damaged_database_is_refused) {
 
 TEST_F(SqliteFileTest, a_directory_is_no_store) {
   const Error error = refusal(directory_.path());
+  EXPECT_EQ(error.code, Code::bad_store);
+  EXPECT_TRUE(is_one_line(error.message)) << error.message;
+}
+
+TEST_F(SqliteFileTest, what_another_user_put_in_the_place_of_the_file_is_refused) {
+  const fs::path victim = directory_ / "victim";
+  std::ofstream(victim).put('\n');
+  fs::resize_file(victim, 0);
+  ASSERT_EQ(::symlink(victim.c_str(), path_.c_str()), 0);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a link of another user";
+  ASSERT_EQ(::lchown(path_.c_str(), 65534, 65534), 0);
+  EXPECT_EQ(refusal(path_).code, Code::bad_store);
+  EXPECT_EQ(fs::file_size(victim), 0U) << "an empty file is a valid database";
+  fs::remove(path_);
+  ASSERT_EQ(::symlink(victim.c_str(), path_.c_str()), 0);
+  EXPECT_TRUE(store::open_sqlite_store_with({.path = path_}, soon())) << "a link of our own";
+}
+
+TEST_F(SqliteFileTest, a_fifo_is_no_store) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  const Error error = refusal(path_);
   EXPECT_EQ(error.code, Code::bad_store);
   EXPECT_TRUE(is_one_line(error.message)) << error.message;
 }

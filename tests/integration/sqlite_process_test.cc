@@ -12,6 +12,7 @@
 #include <sched.h>
 
 #include "sqlite_support.h"
+#include "support/privileges.h"
 #include "support/process.h"
 
 namespace baton::test {
@@ -83,7 +84,8 @@ void peer_open_as_nobody(const std::string& path) {
   peer_open(path);
 }
 
-// A disk of its own with little room, else a limit on the size of files.
+// A disk of its own with little room; where there is no mount namespace to be had, or where / is
+// no mount (a chroot), a limit on the size of files.
 void fill_space(const std::string& directory) {
   if (::unshare(CLONE_NEWNS) == 0 &&
       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
@@ -203,6 +205,11 @@ TEST_F(SqliteProcessTest, a_process_in_another_time_namespace_is_refused) {
   std::vector<std::string> argv{"unshare", "--time", "--fork", "--boottime", "86400"};
   // Only root makes time namespaces; everybody else is root in a user namespace of its own.
   if (::geteuid() != 0) argv.insert(argv.end(), {"--user", "--map-root-user"});
+  std::vector<std::string> probe = argv;
+  probe.insert(probe.end(), {"--", "true"});
+  if (const std::string refused = refusal(std::move(probe)); !refused.empty()) {
+    GTEST_SKIP() << "needs a time namespace of its own: " << refused;
+  }
   argv.insert(argv.end(),
               {"--", std::filesystem::read_symlink("/proc/self/exe"), "--peer", "open", path_});
   Process process({.argv = std::move(argv)});
@@ -212,6 +219,9 @@ TEST_F(SqliteProcessTest, a_process_in_another_time_namespace_is_refused) {
 }
 
 TEST_F(SqliteProcessTest, a_read_only_file_is_refused) {
+  if (const std::string refused = cannot_become_nobody(); !refused.empty()) {
+    GTEST_SKIP() << "needs a user who is not root: " << refused;
+  }
   { open_real(path_); }
   ASSERT_EQ(::chmod(path_.c_str(), 0444), 0);
   ASSERT_EQ(::chmod(directory_.path().c_str(), 0755), 0);
@@ -222,6 +232,9 @@ TEST_F(SqliteProcessTest, a_read_only_file_is_refused) {
 }
 
 TEST_F(SqliteProcessTest, a_file_that_may_not_be_read_is_refused) {
+  if (const std::string refused = cannot_become_nobody(); !refused.empty()) {
+    GTEST_SKIP() << "needs a user who is not root: " << refused;
+  }
   { open_real(path_); }
   ASSERT_EQ(::chmod(path_.c_str(), 0000), 0);
   ASSERT_EQ(::chmod(directory_.path().c_str(), 0755), 0);

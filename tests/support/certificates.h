@@ -21,16 +21,28 @@ class Certificates {
              name + ".pem", "-days", "2", "-subj", "/CN=test " + name});
   }
   void sign(const std::string& name, const std::string& extension) const {
-    openssl({"req", "-newkey", "rsa:2048", "-nodes", "-keyout", name + ".key", "-out",
-             name + ".csr", "-subj", "/CN=" + name});
-    std::ofstream(dir_ / (name + ".ext")) << extension << '\n';
-    openssl({"x509", "-req", "-in", name + ".csr", "-CA", "ca.pem", "-CAkey", "ca.key",
-             "-CAcreateserial", "-days", "2", "-out", name + ".pem", "-extfile", name + ".ext"});
+    sign(name, extension, {"-days", "2"});
+  }
+  // Valid until yesterday.
+  void sign_expired(const std::string& name, const std::string& extension) const {
+    sign(name, extension, {"-days", "-1"});
   }
   [[nodiscard]] std::string file(const std::string& name) const { return (dir_ / name).string(); }
   [[nodiscard]] const std::filesystem::path& dir() const { return dir_.path(); }
 
  private:
+  void sign(const std::string& name, const std::string& extension,
+            const std::vector<std::string>& validity) const {
+    openssl({"req", "-newkey", "rsa:2048", "-nodes", "-keyout", name + ".key", "-out",
+             name + ".csr", "-subj", "/CN=" + name});
+    std::ofstream(dir_ / (name + ".ext")) << extension << '\n';
+    std::vector<std::string> words{
+        "x509",        "-req",     "-in",        name + ".csr",     "-CA",
+        "ca.pem",      "-CAkey",   "ca.key",     "-CAcreateserial", "-out",
+        name + ".pem", "-extfile", name + ".ext"};
+    words.insert(words.end(), validity.begin(), validity.end());
+    openssl(std::move(words));
+  }
   void openssl(std::vector<std::string> words) const {
     words.insert(words.begin(), "openssl");
     const Finished done = run({.argv = std::move(words), .cwd = dir_.path()});

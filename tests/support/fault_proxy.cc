@@ -59,6 +59,7 @@ struct FaultProxy::Link {
   bool dead = false;
   bool silent = false;
   bool held_back = false;
+  bool swallows = false;
 
   Link(int client, int server) : ways{Way{client, server, {}}, Way{server, client, {}}} {}
   ~Link() {
@@ -186,6 +187,25 @@ bool FaultProxy::is_to_be_held(const std::string& bytes) {
   return true;
 }
 
+void FaultProxy::swallow_answer_to(std::string text) {
+  const std::lock_guard lock(mutex_);
+  swallow_ = std::move(text);
+}
+
+void FaultProxy::swallow(Link& link) {
+  const std::lock_guard lock(mutex_);
+  if (link.swallows) {
+    link.dead = link.dead || !link.ways[1].parcels.empty();
+    swallowed_ += link.dead ? 1 : 0;
+    return;
+  }
+  for (const auto& parcel : link.ways[0].parcels) {
+    if (!swallow_ || parcel.bytes.find(*swallow_) == std::string::npos) continue;
+    link.swallows = true;
+    swallow_.reset();
+  }
+}
+
 void FaultProxy::accept_one() {
   const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (client < 0) return;
@@ -218,6 +238,8 @@ int FaultProxy::step() {
     if (link->silent) continue;
     for (auto& way : link->ways) {
       link->receive(way, delay);
+      swallow(*link);
+      if (link->dead) break;
       for (const auto& parcel : way.parcels)
         link->held_back = link->held_back || is_to_be_held(parcel.bytes);
       if (link->held_back) continue;

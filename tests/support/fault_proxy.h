@@ -5,6 +5,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -41,6 +42,11 @@ class FaultProxy {
   [[nodiscard]] std::string held() const;
   void let_go();
 
+  // The next request with this text in it (empty: whatever it says) is passed on, but its
+  // connection ends instead of bringing the answer. How many have ended so.
+  void swallow_answer_to(std::string text);
+  [[nodiscard]] int swallowed() const { return swallowed_; }
+
   // How many connections go through it.
   [[nodiscard]] int connections() const { return connections_; }
 
@@ -52,6 +58,7 @@ class FaultProxy {
   int step();  // moves what can be moved; how many milliseconds until there may be more
   void signal() const;
   bool is_to_be_held(const std::string& bytes);
+  void swallow(Link& link);
 
   const int target_port_;
   int listener_ = -1;
@@ -63,9 +70,11 @@ class FaultProxy {
   std::atomic<bool> let_go_ = false;
   std::atomic<std::int64_t> delay_ms_ = 0;
   std::atomic<int> connections_ = 0;
+  std::atomic<int> swallowed_ = 0;
   mutable std::mutex mutex_;
   std::string hold_;
   std::string held_;
+  std::optional<std::string> swallow_;
   std::list<std::unique_ptr<Link>> links_;
   std::jthread thread_;
 };

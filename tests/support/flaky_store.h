@@ -13,11 +13,13 @@ namespace baton::test {
 // A store behind a bad line: a test says how bad.
 class FlakyStore final : public LockStore {
  public:
-  explicit FlakyStore(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}
+  explicit FlakyStore(std::shared_ptr<LockStore> inner, Clock& clock = system_clock())
+      : inner_(std::move(inner)), clock_(clock) {}
 
   // `busy`: the store is there, but cannot touch these names for the moment. `holds`: a request
-  // gets nowhere until the line is another. Whoever loses a request or a reply cannot tell which.
-  enum class Line { good, refuses, loses_requests, loses_replies, busy, holds };
+  // gets nowhere until the line is another. `hangs`: the same, but it is given up at its deadline,
+  // as every store does. Whoever loses a request or a reply cannot tell which.
+  enum class Line { good, refuses, loses_requests, loses_replies, busy, holds, hangs };
   void set(Line line) {
     {
       const std::lock_guard lock(mutex_);
@@ -30,7 +32,8 @@ class FlakyStore final : public LockStore {
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     ++calls_;
-    const Line line = line_after_hold();
+    const Line line = line_after_hold(deadline);
+    if (line == Line::hangs) return lost();
     if (line == Line::refuses) {
       return Error{.code = Code::unavailable, .message = "cut off", .retryable = true};
     }
@@ -45,6 +48,7 @@ class FlakyStore final : public LockStore {
     return replies;
   }
   Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    if (line_after_hold(deadline) == Line::hangs) return lost();
     return inner_->find(query, deadline);
   }
   std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
@@ -59,13 +63,16 @@ class FlakyStore final : public LockStore {
             .retryable = true,
             .in_doubt = true};
   }
-  Line line_after_hold() {
+  Line line_after_hold(Deadline deadline) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return line_ != Line::holds; });
+    while (line_ == Line::holds || (line_ == Line::hangs && clock_.now() < deadline)) {
+      changed_.wait_for(lock, std::chrono::milliseconds(1));
+    }
     return line_;
   }
 
   std::shared_ptr<LockStore> inner_;
+  Clock& clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
   Line line_ = Line::good;

@@ -16,7 +16,7 @@ class RandomStates {
     for (std::uint64_t i = below(4); i > 0; --i) state.holders.push_back(holder());
     for (std::uint64_t i = below(4); i > 0; --i) state.waiters.push_back(waiter());
     for (std::uint64_t i = below(3); i > 0; --i) {
-      state.tombstones.push_back({grant(), StoreTime(time())});
+      state.tombstones.push_back({grant(), moment()});
     }
     if (below(2) == 0) state.note = {time(), text()};
     return state;
@@ -26,6 +26,7 @@ class RandomStates {
   std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
   GrantId grant() { return {random_(), random_()}; }
   std::int64_t time() { return static_cast<std::int64_t>(random_() >> below(63) >> 1); }
+  StoreTime moment() { return StoreTime(time() >> 3); }  // later ones are damage
   std::string text() {
     static const std::vector<std::string> pieces = {
         "", "a", "\"", "\\", "\n", "}", "é", "🙂", "{\"holders\":[]}"};
@@ -51,8 +52,8 @@ class RandomStates {
     fill(made);
     made.token = random_();
     made.state = static_cast<HolderState>(below(3));
-    made.since = StoreTime(time());
-    made.expires = StoreTime(time());
+    made.since = moment();
+    made.expires = moment();
     made.revoked = below(3) == 0;
     if (made.revoked) made.reason = text();
     return made;
@@ -62,7 +63,7 @@ class RandomStates {
     Waiter made;
     fill(made);
     made.turn = random_();
-    made.stale = StoreTime(time());
+    made.stale = moment();
     made.handoff = Millis(time() % kMaxWait.count());
     made.alone = below(2) == 0;
     made.converting = below(2) == 0;
@@ -167,6 +168,8 @@ TEST(Document, what_is_no_document_is_refused) {
                                 with("\"X\"", "\"Y\""),
                                 with("\"X\"", "\"exclusive\""),
                                 with("\"held\"", "\"gone\""),
+                                with("\"expires\":9", "\"expires\":9223372036854775807"),
+                                with("\"ttl\":5", "\"ttl\":9223372036854775807"),
                                 with("\"ttl\"", "\"tll\""),
                                 with("\"token\":3", "\"token\":-3"),
                                 with("\"token\":3", "\"token\":3.5"),

@@ -178,6 +178,53 @@ TEST_F(Election, a_leader_cut_off_from_its_store_leads_again_when_it_is_back) {
   EXPECT_TRUE(eventually([&] { return a->times_led() == 2; }, 50ms));
 }
 
+// Answers every request with one error for as long as it is told to.
+class Troubled final : public LockStore {
+ public:
+  explicit Troubled(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}
+  void set(std::optional<Error> trouble) {
+    const std::lock_guard lock(mutex_);
+    trouble_ = std::move(trouble);
+  }
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (trouble_) return *trouble_;
+    }
+    return inner_->apply(batch, deadline);
+  }
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    return inner_->find(query, deadline);
+  }
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return inner_->watch(channel, sink);
+  }
+  [[nodiscard]] Capabilities capabilities() const override { return inner_->capabilities(); }
+
+ private:
+  std::shared_ptr<LockStore> inner_;
+  std::mutex mutex_;
+  std::optional<Error> trouble_;
+};
+
+TEST_F(Election, a_store_in_trouble_never_ends_an_election) {
+  const auto troubled = std::make_shared<Troubled>(store);
+  store = troubled;
+  for (const Code code : {Code::unavailable, Code::bad_store, Code::unauthorized}) {
+    std::atomic<int> reports{0};
+    auto a = candidate("a", {.on_error = [&](const Error& error) {
+                         EXPECT_EQ(error.code, code);
+                         ++reports;
+                       }});
+    troubled->set(Error{.code = code, .message = "restarting"});
+    a->stand();
+    EXPECT_TRUE(eventually([&] { return reports >= 3; }, 100ms)) << to_string(code);
+    troubled->set(std::nullopt);
+    EXPECT_TRUE(eventually([&] { return a->elector.is_leader(); }, 100ms)) << to_string(code);
+    a->leave();
+  }
+}
+
 TEST_F(Election, what_cannot_be_held_is_refused_with_a_reason) {
   auto line = std::make_shared<FlakyStore>(store);
   auto locks = LockClient::make(line, {.owner = "a", .clock = &clock}).value();

@@ -92,6 +92,56 @@ TEST_F(Election, work_that_throws_resigns_is_reported_and_leads_again_after_a_ba
   EXPECT_NE(errors[0].find("the disk is full"), std::string::npos) << errors[0];
 }
 
+TEST_F(Election, the_fence_sees_a_term_before_the_work_does_anything) {
+  std::mutex mutex;
+  std::vector<FenceToken> shown;
+  auto a = candidate("a", {.fence_first = [&](std::span<const FenceToken> tokens) -> Result<void> {
+                       const std::lock_guard lock(mutex);
+                       shown.assign(tokens.begin(), tokens.end());
+                       return {};
+                     }});
+  std::atomic<int> runs{0};
+  a->run([&](Leadership& term, const std::stop_token& stop) {
+    {
+      const std::lock_guard lock(mutex);
+      EXPECT_EQ(shown, term.tokens());
+      ASSERT_EQ(shown.size(), 1U);
+      EXPECT_EQ(shown[0], (FenceToken{term.key(), Mode::X, term.term()}));
+    }
+    ++runs;
+    wait_for(stop);
+  });
+  EXPECT_TRUE(poll_until([&] { return runs == 1; }));
+}
+
+TEST_F(Election, a_term_that_the_fence_refuses_is_given_up_before_the_work_runs) {
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  std::atomic<int> asked{0};
+  ElectorOptions options{.fence_first = [&](std::span<const FenceToken>) -> Result<void> {
+                           if (++asked > 1) return {};
+                           return Error{.code = Code::fenced, .message = "somebody newer"};
+                         },
+                         .on_error =
+                             [&](const Error& error) {
+                               const std::lock_guard lock(mutex);
+                               errors.push_back(error.message);
+                             }};
+  auto a = candidate("a", options);
+  std::atomic<int> runs{0};
+  a->run([&](Leadership&, const std::stop_token& stop) {
+    EXPECT_EQ(asked, 2);
+    ++runs;
+    wait_for(stop);
+  });
+  EXPECT_TRUE(poll_until([&] { return asked == 1 && lock().holders.empty(); })) << "given up";
+  EXPECT_EQ(runs, 0);
+  EXPECT_TRUE(eventually([&] { return runs == 1; })) << "stands again";
+  const std::lock_guard lock(mutex);
+  ASSERT_EQ(errors.size(), 1U);
+  EXPECT_NE(errors[0].find("somebody newer"), std::string::npos) << errors[0];
+}
+
 TEST_F(Election, work_that_returns_gives_leadership_up) {
   auto a = candidate("a", {.cooldown = 1h});
   a->run([&](Leadership& term, const std::stop_token& stop) { a->began(term, stop); });

@@ -118,6 +118,17 @@ class Fleet {
     if (command == JobCommand::skip_next) ++note.skips;
   }
 
+  // Takes the lock of a job by hand, as `baton run` could.
+  void take(const std::string& job, Millis time) {
+    Request request;
+    request.verb = Verb::acquire;
+    request.grant = {9, ++grants_};
+    request.asks = {{key_of(schedule::job_name(job, std::string(kDefaultRegion)))}};
+    request.owner = "somebody";
+    request.ttl = time;
+    if (apply(request).outcome != Outcome::granted) throw std::runtime_error(job + " is taken");
+  }
+
   void run_for(Millis time) {
     const std::int64_t until = now_ + time.count();
     while (now_ < until) {

@@ -9,12 +9,21 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 // What CMakeLists.txt calls the entry point of each, which is the same in all.
 extern "C" {
+int fuzz_apply(const std::uint8_t* data, std::size_t size);
+int fuzz_cron(const std::uint8_t* data, std::size_t size);
 int fuzz_document(const std::uint8_t* data, std::size_t size);
+int fuzz_etcd(const std::uint8_t* data, std::size_t size);
+int fuzz_http(const std::uint8_t* data, std::size_t size);
+int fuzz_jobs(const std::uint8_t* data, std::size_t size);
+int fuzz_kubeconfig(const std::uint8_t* data, std::size_t size);
+int fuzz_lease(const std::uint8_t* data, std::size_t size);
 int fuzz_name(const std::uint8_t* data, std::size_t size);
 int fuzz_policy(const std::uint8_t* data, std::size_t size);
+int fuzz_redis(const std::uint8_t* data, std::size_t size);
 int fuzz_signal(const std::uint8_t* data, std::size_t size);
 int fuzz_target(const std::uint8_t* data, std::size_t size);
 }
@@ -27,9 +36,17 @@ namespace fs = std::filesystem;
 using EntryPoint = int (*)(const std::uint8_t*, std::size_t);
 
 const fs::path kFuzz = BATON_FUZZ_DIR;
-const std::map<std::string, EntryPoint> kTargets = {{"document", fuzz_document},
+const std::map<std::string, EntryPoint> kTargets = {{"apply", fuzz_apply},
+                                                    {"cron", fuzz_cron},
+                                                    {"document", fuzz_document},
+                                                    {"etcd", fuzz_etcd},
+                                                    {"http", fuzz_http},
+                                                    {"jobs", fuzz_jobs},
+                                                    {"kubeconfig", fuzz_kubeconfig},
+                                                    {"lease", fuzz_lease},
                                                     {"name", fuzz_name},
                                                     {"policy", fuzz_policy},
+                                                    {"redis", fuzz_redis},
                                                     {"signal", fuzz_signal},
                                                     {"target", fuzz_target}};
 
@@ -54,10 +71,15 @@ TEST(FuzzTargets, are_all_here_and_each_has_a_corpus) {
   EXPECT_EQ(corpora, here);
 }
 
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const auto& [name, target] : kTargets) all.push_back(name);
+  return all;
+}
+
 class FuzzTarget : public ::testing::TestWithParam<std::string> {};
 
-INSTANTIATE_TEST_SUITE_P(fuzz, FuzzTarget,
-                         ::testing::Values("document", "name", "policy", "signal", "target"),
+INSTANTIATE_TEST_SUITE_P(fuzz, FuzzTarget, ::testing::ValuesIn(names()),
                          [](const auto& name) { return name.param; });
 
 TEST_P(FuzzTarget, keeps_its_promises_for_its_corpus_and_for_bad_bytes) {

@@ -189,6 +189,32 @@ TEST(HttpClient, a_request_swallowed_by_a_kept_connection_is_in_doubt) {
   EXPECT_TRUE(gone.error().in_doubt) << gone.error().message;
 }
 
+TEST(HttpClient, what_must_not_happen_twice_is_sent_once) {
+  for (const bool once : {false, true}) {
+    std::atomic<int> requests = 0;
+    Server server([&](int socket, int connection) {
+      if (Server::request(socket).empty()) return;
+      ++requests;
+      Server::answer(socket, "hello");
+      if (connection == 1 && !Server::request(socket).empty()) ++requests;  // and hangs up
+    });
+    {
+      HttpClient client;
+      const HttpRequest post{
+          .method = "POST", .url = server.url, .headers = {}, .body = "{}", .once = once};
+      ASSERT_TRUE(client.send(post, within(10s)));
+      const auto second = client.send(post, within(10s));
+      EXPECT_EQ(second.has_value(), !once);
+      if (!second) {
+        EXPECT_TRUE(second.error().in_doubt) << second.error().message;
+        EXPECT_TRUE(second.error().retryable) << second.error().message;
+        ASSERT_TRUE(client.send(post, within(10s))) << "the next one needs another connection";
+      }
+    }
+    EXPECT_EQ(requests, 3) << once;
+  }
+}
+
 TEST(HttpClient, an_answer_above_the_limit_is_refused) {
   Server server([](int socket, int) {
     Server::request(socket);

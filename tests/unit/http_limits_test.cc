@@ -1,5 +1,8 @@
 // Clients that send too much, too slowly or too often.
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <atomic>
 #include <future>
 #include <list>
@@ -108,24 +111,119 @@ TEST_F(HttpLimits, connections_above_the_limit_are_told_so) {
   std::list<HttpClient> held;
   for (int i = 0; i < 8; ++i) {
     held.push_back(connect());
-    held.back().send(request_text({"POST", "/echo", "x"}, false));
-    ASSERT_TRUE(held.back().read());
+    held.back().send(request_text({"GET", "/later"}, false));
   }
+  ASSERT_TRUE(poll_until([&] { return waiting() == 8; }));
   for (int i = 0; i < 40; ++i) {
     HttpClient excess = connect();
+    excess.send(request_text({"GET", "/hello/you"}, false));
     const auto answer = excess.read();
     ASSERT_TRUE(answer) << i;
     EXPECT_EQ(answer->status, 503);
     EXPECT_EQ(answer->headers.at("retry-after"), "1");
     EXPECT_TRUE(excess.ended());
   }
-  held.front().send(request_text({"POST", "/echo", "still here"}, false));
-  EXPECT_EQ(held.front().read().value().body, "still here");
+  answer_all();
+  EXPECT_EQ(held.front().read().value().body, "at last");
   held.clear();
   EXPECT_TRUE(poll_until([&] {
     const auto answer = test::http(port(), {"GET", "/hello/you"});
     return answer && answer->status == 200;
   }));
+}
+
+TEST_F(HttpLimits, what_is_answered_at_once_is_answered_above_the_limit) {
+  options_.max_connections = 4;
+  router_.add(
+      "GET", "/healthz", [](const Request&) { return Response{}; }, Router::Run::at_once);
+  start();
+  std::list<HttpClient> busy;
+  for (int i = 0; i < 4; ++i) {
+    busy.push_back(connect());
+    busy.back().send(request_text({"GET", "/later"}, false));
+  }
+  ASSERT_TRUE(poll_until([&] { return waiting() == 4; }));
+  for (int i = 0; i < 20; ++i) {
+    const auto answer = call({"GET", "/healthz"});
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(answer.headers.at("connection"), "close");
+  }
+  answer_all();
+}
+
+TEST_F(HttpLimits, the_connection_that_is_idle_for_longest_makes_room_for_a_new_one) {
+  options_.max_connections = 3;
+  options_.io_threads = 1;  // an answered connection is idle before the next one is accepted
+  start();
+  const auto ask = [&](HttpClient& client) {
+    client.send(request_text({"POST", "/echo", "x"}, false));
+    const auto answer = client.read();
+    return answer ? answer->status : 0;
+  };
+  HttpClient silent = connect();  // has never asked: others go before it
+  ASSERT_TRUE(poll_until([&] { return server_->connections() == 1; }));
+  HttpClient first = connect();
+  HttpClient second = connect();
+  ASSERT_EQ(ask(first), 200);
+  ASSERT_EQ(ask(second), 200);
+  ASSERT_EQ(ask(first), 200);  // now the second is idle for longer
+
+  HttpClient third = connect();
+  ASSERT_EQ(ask(third), 200);
+  EXPECT_TRUE(second.ended());
+  EXPECT_EQ(ask(first), 200);
+  EXPECT_EQ(ask(silent), 200);
+}
+
+TEST_F(HttpLimits, however_many_connections_are_kept_alive_new_ones_are_served) {
+  options_.max_connections = 16;
+  start();
+  std::list<HttpClient> kept;
+  for (int i = 0; i < 200; ++i) {
+    kept.push_back(connect());
+    kept.back().send(request_text({"GET", "/hello/you"}, false));
+    const auto answer = kept.back().read();
+    ASSERT_TRUE(answer) << i;
+    ASSERT_EQ(answer->status, 200) << i;
+  }
+  EXPECT_TRUE(poll_until([&] { return server_->connections() <= 16; }));
+}
+
+TEST_F(HttpLimits, connections_leave_file_descriptors_to_the_rest_of_the_process) {
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  rlimit few = usual;
+  few.rlim_cur = 100;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  start();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);  // the clients of this test need some as well
+  EXPECT_LE(server_->max_connections(), 50U);
+  std::list<HttpClient> flood;
+  for (int i = 0; i < 200; ++i) flood.push_back(connect());
+  std::size_t most = 0;
+  EXPECT_TRUE(poll_until([&] {
+    most = std::max(most, server_->connections());
+    const auto answer = test::http(port(), {"GET", "/hello/you"});
+    return answer && answer->status == 200;
+  }));
+  EXPECT_LE(most, 50U);
+}
+
+TEST_F(HttpLimits, requests_above_those_that_may_be_pending_are_429) {
+  options_.max_pending = 3;
+  start();
+  std::list<HttpClient> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(connect());
+    clients.back().send(request_text({"GET", "/later"}, false));
+  }
+  ASSERT_TRUE(poll_until([&] { return waiting() == 3; }));
+  const auto answer = call({"GET", "/hello/you"});
+  EXPECT_EQ(answer.status, 429);
+  EXPECT_EQ(answer.headers.at("retry-after"), "1");
+  answer_all();
+  for (auto& client : clients) EXPECT_EQ(client.read().value().body, "at last");
+  EXPECT_EQ(call({"GET", "/hello/you"}).status, 200);
 }
 
 TEST_F(HttpLimits, a_flood_of_connections_does_not_stop_it) {

@@ -61,6 +61,47 @@ TEST_F(HttpServer, what_is_no_http_ends_the_connection) {
             417);
 }
 
+TEST_F(HttpServer, where_a_request_ends_is_said_in_one_way_or_it_is_refused) {
+  start();
+  const auto with = [](const std::string& headers, const std::string& body = "0\r\n\r\n") {
+    return "POST /echo HTTP/1.1\r\nHost: a\r\n" + headers + "\r\n" + body;
+  };
+  for (const char* headers :
+       {"Transfer-Encoding: gzip\r\n", "Transfer-Encoding: gzip, chunked\r\n",
+        "Transfer-Encoding: chunked, chunked\r\n", "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding: identity\r\n", "Transfer-Encoding: xchunked\r\n",
+        "Transfer-Encoding: chunked;q=1\r\n", "Transfer-Encoding: \"chunked\"\r\n",
+        "Transfer-Encoding:\r\n", "Transfer-Encoding: ,chunked\r\n",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+        "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+        "Content-Length: 5\r\nContent-Length: 5\r\n", "Content-Length: 5, 5\r\n",
+        "Content-Length: +5\r\n", "Content-Length: 0x5\r\n", "Content-Length:\r\n"}) {
+    EXPECT_EQ(refused(with(headers)).status, 400) << headers;
+  }
+  EXPECT_EQ(refused("POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").status,
+            400)
+      << "HTTP/1.0 has no chunks";
+  HttpClient client = connect();
+  client.send(with("Transfer-Encoding:  ChunKed \r\n", "3\r\nabc\r\n0\r\n\r\n"));
+  EXPECT_EQ(client.read().value().body, "abc");
+  client.send(with("Content-Length: 2\r\n", "de"));
+  EXPECT_EQ(client.read().value().body, "de");
+}
+
+TEST_F(HttpServer, what_the_owner_refuses_reaches_no_handler) {
+  options_.refuse = [](const Request& request) -> std::optional<Response> {
+    if (request.header("x-pass") == "yes") return std::nullopt;
+    return error_response(401, "unauthorized", "say X-Pass: yes");
+  };
+  start();
+  EXPECT_EQ(call({"GET", "/hello/you"}).status, 401);
+  HttpClient client = connect();
+  client.send("GET /hello/you HTTP/1.1\r\nHost: a\r\nX-Pass: yes\r\n\r\n");
+  EXPECT_EQ(client.read().value().status, 200);
+}
+
 TEST_F(HttpServer, pipelined_requests_are_answered_in_order) {
   start();
   HttpClient client = connect();

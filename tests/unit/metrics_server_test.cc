@@ -41,6 +41,15 @@ TEST(MetricsServer, addresses_that_make_no_sense_or_are_taken_are_refused_in_one
   EXPECT_EQ(second.error().code, Code::unavailable);
 }
 
+TEST(MetricsServer, warns_of_a_listener_that_others_reach) {
+  const auto metrics = std::make_shared<Metrics>();
+  for (const char* listen : {"127.0.0.1:0", "127.1.2.3:0"}) {
+    EXPECT_EQ(MetricsServer::start(listen, metrics).value()->warning(), "") << listen;
+  }
+  const auto open = MetricsServer::start("0.0.0.0:0", metrics).value();
+  EXPECT_NE(open->warning().find(open->url()), std::string::npos) << open->warning();
+}
+
 TEST(MetricsServer, programs_that_the_process_starts_do_not_inherit_the_port) {
   const auto server = MetricsServer::start("127.0.0.1:0", std::make_shared<Metrics>()).value();
   std::size_t sockets = 0;

@@ -101,6 +101,20 @@ TEST(Mode, readers_announce_themselves_above_and_writers_too) {
   }
 }
 
+TEST(Mode, a_number_that_is_no_mode_goes_with_nothing_and_has_no_name) {
+  constexpr auto unknown = static_cast<Mode>(77);
+  EXPECT_FALSE(is_mode(unknown));
+  for (const Mode mode : kAllModes) {
+    EXPECT_TRUE(is_mode(mode));
+    EXPECT_FALSE(compatible(mode, unknown));
+    EXPECT_FALSE(compatible(unknown, mode));
+    EXPECT_FALSE(covers(mode, unknown));
+    EXPECT_FALSE(covers(unknown, mode));
+  }
+  EXPECT_EQ(short_name(unknown), "unknown");
+  EXPECT_EQ(long_name(unknown), "unknown");
+}
+
 TEST(Mode, both_spellings_are_read_in_any_case) {
   for (const Mode mode : kAllModes) {
     EXPECT_EQ(parse_mode(short_name(mode)), mode);

@@ -193,6 +193,13 @@ TEST(policy_asks, too_many_at_once_is_said_before_the_store_is_asked) {
   EXPECT_FALSE(asks({}));
 }
 
+TEST(policy_check, an_unknown_mode_is_a_bad_request) {
+  constexpr auto unknown = static_cast<Mode>(77);
+  const LockName page{.subject = "page", .resources = {"fs", "7", "1"}};
+  EXPECT_EQ(check(documents(), page, unknown, 1s, {}).error().code, Code::bad_request);
+  EXPECT_EQ(asks_for(documents(), std::vector{page}, unknown).error().code, Code::bad_request);
+}
+
 TEST(policy_changes, only_scope_and_parents_count) {
   const Policy before = documents();
   Policy after = before;

@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <semaphore>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "baton/observe.h"
 #include "runtime/batcher.h"
 #include "runtime/courier.h"
+#include "support/wait.h"
 
 namespace baton {
 namespace {
@@ -109,6 +112,7 @@ Request numbered(std::uint64_t number) {
   Request request;
   request.verb = Verb::acquire;
   request.grant = {0, number};
+  request.asks = {{"DEFAULT:job", Mode::X}};
   return request;
 }
 
@@ -141,7 +145,10 @@ std::optional<std::vector<Instant>> sent_after_gathering(Instant asked, Instant 
    public:
     explicit GivenClock(Instant now) : now_(now) {}
     [[nodiscard]] Instant now() const override { return now_; }
-    void wait(std::unique_lock<std::mutex>&, std::condition_variable&, Instant) override {}
+    void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& signal,
+              Instant) override {
+      signal.wait_for(lock, 1ms);
+    }
 
    private:
     const Instant now_;
@@ -179,6 +186,169 @@ TEST(Batcher, a_request_that_had_to_gather_was_sent_when_it_went) {
   std::optional<std::vector<Instant>> sent;
   while (!sent && BootClock::now() < deadline) sent = sent_after_gathering(asked, went);
   EXPECT_EQ(sent, (std::vector<Instant>{asked, went, went}));
+}
+
+// Answers as many calls as it is told to, and lets the others wait. Remembers what it was asked.
+class HungStore final : public LockStore {
+ public:
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Request& request : batch) asked_.push_back(request.grant.low);
+      deadlines_.push_back(deadline);
+    }
+    answers.acquire();
+    std::vector<Reply> replies(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) replies[i].tokens = {batch[i].grant.low};
+    return replies;
+  }
+  Result<Page<LockInfo>> find(const Query&, Deadline) override { return Page<LockInfo>{}; }
+  std::unique_ptr<Watch> watch(const std::string&, WakeSink&) override { return nullptr; }
+  [[nodiscard]] Capabilities capabilities() const override { return {}; }
+
+  std::vector<std::uint64_t> asked() {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+  std::vector<Deadline> deadlines() {
+    const std::lock_guard lock(mutex_);
+    return deadlines_;
+  }
+  std::counting_semaphore<> answers{0};
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::uint64_t> asked_;
+  std::vector<Deadline> deadlines_;
+};
+
+// Knows which threads have looked at it: a caller of the batcher does so first when it waits.
+class SeenClock final : public Clock {
+ public:
+  [[nodiscard]] Instant now() const override {
+    const std::lock_guard lock(mutex_);
+    seen_.insert(std::this_thread::get_id());
+    return now_;
+  }
+  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& signal, Instant) override {
+    signal.wait_for(lock, 1ms);
+  }
+  void advance(Millis by) {
+    const std::lock_guard lock(mutex_);
+    now_ += by;
+  }
+  bool seen_by(std::thread::id thread) const {
+    const std::lock_guard lock(mutex_);
+    return seen_.contains(thread);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::set<std::thread::id> seen_;
+  Instant now_{1000s};
+};
+
+class BatcherDeadline : public ::testing::Test {
+ protected:
+  struct Caller {
+    std::optional<Result<Reply>> reply;
+    std::atomic<bool> answered = false;
+    std::jthread thread;
+    Result<Reply>& get() {
+      thread.join();
+      return *reply;
+    }
+  };
+  std::unique_ptr<Caller> submit(std::uint64_t number, Millis timeout) {
+    auto caller = std::make_unique<Caller>();
+    const Deadline deadline = clock.now() + timeout;
+    caller->thread = std::jthread([this, number, deadline, caller = caller.get()] {
+      Request request = numbered(number);
+      Instant sent;
+      caller->reply.emplace(batcher.submit(request, deadline, sent));
+      EXPECT_EQ(request.grant.low, number) << "it is back as it was";
+      EXPECT_EQ(request.verb, Verb::acquire);
+      EXPECT_EQ(request.asks.size(), 1U);
+      caller->answered = true;
+    });
+    return caller;
+  }
+  // One is in the store; what comes now gathers.
+  std::unique_ptr<Caller> hang() {
+    auto first = submit(1, 600s);
+    EXPECT_TRUE(test::poll_until([&] { return store.asked().size() == 1; }));
+    return first;
+  }
+  std::unique_ptr<Caller> gathered(std::uint64_t number, Millis timeout) {
+    auto caller = submit(number, timeout);
+    EXPECT_TRUE(test::poll_until([&] { return clock.seen_by(caller->thread.get_id()); }));
+    return caller;
+  }
+
+  SeenClock clock;
+  HungStore store;
+  runtime::Batcher batcher{store, clock, {}};
+};
+
+TEST_F(BatcherDeadline, who_gathers_leaves_in_time_and_is_never_sent) {
+  auto first = hang();
+  auto leader = gathered(2, 500ms);
+  auto follower = gathered(3, 300ms);
+  auto patient = gathered(4, 600s);
+  clock.advance(400ms);
+  const auto& left = follower->get();
+  ASSERT_FALSE(left);
+  EXPECT_FALSE(left.error().in_doubt);
+  EXPECT_FALSE(leader->answered);
+  clock.advance(200ms);
+  EXPECT_FALSE(leader->get());
+  EXPECT_FALSE(patient->answered);
+  store.answers.release(2);
+  EXPECT_TRUE(first->get());
+  const auto& reply = patient->get();
+  ASSERT_TRUE(reply) << "those that are left are sent without a leader";
+  EXPECT_EQ(reply->tokens.at(0), 4U);
+  EXPECT_EQ(store.asked(), (std::vector<std::uint64_t>{1, 4}));
+}
+
+TEST_F(BatcherDeadline, a_batch_is_sent_by_one_who_has_the_time) {
+  auto first = hang();
+  const Deadline longest = clock.now() + 60s;
+  auto short_of_time = gathered(2, 500ms);
+  auto patient = gathered(3, 60s);
+  store.answers.release(2);
+  EXPECT_TRUE(first->get());
+  EXPECT_TRUE(short_of_time->get());
+  EXPECT_TRUE(patient->get());
+  EXPECT_EQ(store.deadlines().back(), longest);
+  EXPECT_EQ(store.asked().size(), 3U);
+}
+
+TEST_F(BatcherDeadline, who_leaves_a_batch_that_is_sent_is_in_doubt) {
+  auto first = hang();
+  auto sender = gathered(2, 60s);
+  auto follower = gathered(3, 40s);
+  store.answers.release();
+  EXPECT_TRUE(first->get());
+  ASSERT_TRUE(test::poll_until([&] { return store.asked().size() == 3; }));
+  clock.advance(50s);
+  const auto& left = follower->get();
+  ASSERT_FALSE(left);
+  EXPECT_TRUE(left.error().in_doubt);
+  EXPECT_FALSE(sender->answered);
+  store.answers.release();
+  EXPECT_TRUE(sender->get());
+}
+
+TEST_F(BatcherDeadline, a_batch_that_everybody_has_left_holds_up_nobody) {
+  auto first = hang();
+  auto leader = gathered(2, 500ms);
+  clock.advance(600ms);
+  EXPECT_FALSE(leader->get());
+  store.answers.release(2);
+  EXPECT_TRUE(first->get());
+  EXPECT_TRUE(submit(5, 60s)->get());
+  EXPECT_EQ(store.asked(), (std::vector<std::uint64_t>{1, 5}));
 }
 
 TEST(Courier, requests_gather_while_a_batch_is_in_flight_and_each_gets_its_own_reply) {

@@ -28,6 +28,26 @@ TEST(Control, pause_holds_every_replica_and_resume_lets_the_last_missed_fire_run
   expect_each_once(fleet.starts);
 }
 
+TEST(Control, a_lock_taken_by_hand_is_reported_once_after_try_for_and_the_fire_waits) {
+  Fleet fleet;
+  fleet.job("a", rate(10s), {.try_for = 2s + 300ms});
+  fleet.join("n1");
+  fleet.run_for(25s);
+  const auto before = fleet.starts.size();
+  const std::int64_t due = fleet.starts.back().due + 10'000;
+  fleet.take("a", 15s);
+  fleet.run_for(Millis(due + 2'295 - fleet.now()));
+  EXPECT_TRUE(fleet.skips.empty());
+  fleet.run_for(20ms);
+  ASSERT_EQ(fleet.skips.size(), 1U);
+  EXPECT_EQ(fleet.skips.front().second, SkipReason::busy);
+  fleet.run_for(5s);
+  EXPECT_EQ(fleet.skips.size(), 1U) << "once";
+  EXPECT_EQ(fleet.starts.size(), before);
+  fleet.run_for(8s);
+  ASSERT_EQ(fleet.starts.size(), before + 1) << "it has stayed due";
+}
+
 TEST(Control, with_misfire_skip_missed_fires_stay_missed) {
   Fleet fleet;
   fleet.job("a", rate(10s), {.misfire = Misfire::skip});

@@ -119,6 +119,38 @@ TEST_F(SchedulerTest, runs_a_job_and_tells_the_handler_which_fire_it_is) {
   EXPECT_EQ(live_nodes(locks).value().size(), 0U) << "the node has left";
 }
 
+TEST_F(SchedulerTest, the_fence_sees_a_fire_before_its_handler_runs) {
+  std::mutex mutex;
+  std::vector<FenceToken> shown;
+  bool refuse = false;
+  SchedulerOptions fenced = options();
+  fenced.fence_first = [&](std::span<const FenceToken> tokens) -> Result<void> {
+    const std::lock_guard lock(mutex);
+    shown.assign(tokens.begin(), tokens.end());
+    if (refuse) return Error{.code = Code::fenced, .message = "somebody newer"};
+    return {};
+  };
+  Scheduler jobs(locks, fenced);
+  std::atomic<int> runs = 0;
+  jobs.after_end(10ms, "a", {}, [&](baton::Run& run) {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(shown, run.tokens());
+    ASSERT_FALSE(shown.empty());
+    EXPECT_EQ(shown[0].token, run.token());
+    EXPECT_FALSE(refuse);
+    refuse = true;
+    ++runs;
+  });
+  ASSERT_TRUE(jobs.start());
+  ASSERT_TRUE(finishes(3));
+  jobs.stop();
+  EXPECT_EQ(runs, 1) << "a fire that is refused does not run";
+  const auto finished = listener.finished();
+  EXPECT_EQ(finished[0].result, FireResult::ok);
+  EXPECT_EQ(finished[1].result, FireResult::failed);
+  EXPECT_NE(finished[1].detail.find("somebody newer"), std::string::npos) << finished[1].detail;
+}
+
 TEST_F(SchedulerTest, several_schedulers_share_the_fires_and_run_none_twice) {
   std::mutex mutex;
   std::map<std::string, std::map<std::int64_t, int>> runs;
@@ -227,6 +259,48 @@ TEST_F(SchedulerTest, stop_does_not_wait_for_ever) {
   const LockName name = schedule::job_name("job", std::string(kDefaultRegion));
   EXPECT_TRUE(poll_until([&] { return locks.get(name)->note.ordinal == 3; }));
   EXPECT_TRUE(listener.finished().empty());
+}
+
+TEST_F(SchedulerTest, a_fire_whose_release_was_not_confirmed_is_reported_as_that) {
+  for (const auto line : {FlakyStore::Line::refuses, FlakyStore::Line::loses_replies}) {
+    for (const bool throws : {false, true}) {
+      Listener told;
+      Scheduler jobs(locks, options("n1", &told));
+      const std::string name =
+          "job-" + std::to_string(static_cast<int>(line)) + (throws ? "-throws" : "");
+      jobs.after_end(1h, name, {}, [&](baton::Run&) {
+        store->set(line);
+        if (throws) throw std::runtime_error("no");
+      });
+      ASSERT_TRUE(jobs.start());
+      ASSERT_TRUE(poll_until([&] { return !told.finished().empty(); }));
+      store->set(FlakyStore::Line::good);
+      EXPECT_EQ(told.finished()[0].result, FireResult::unconfirmed) << name;
+      EXPECT_TRUE(told.logged("ERROR Error releasing lock for: " + name)) << name;
+      EXPECT_FALSE(told.logged("Completed polling for: " + name)) << name;
+    }
+  }
+}
+
+// For the thread sanitizer.
+TEST_F(SchedulerTest, its_node_may_be_asked_for_while_it_starts_and_stops) {
+  Scheduler jobs(locks, options());
+  jobs.after_end(1h, "job", {}, [](baton::Run&) {});
+  std::latch ready(2);
+  std::jthread asks([&](const std::stop_token& stop) {
+    ready.count_down();
+    while (!stop.stop_requested()) {
+      const std::string id = jobs.node_id();
+      EXPECT_TRUE(id.empty() || id == "n1") << id;
+    }
+  });
+  ready.arrive_and_wait();
+  EXPECT_TRUE(jobs.start());
+  std::jthread stops([&] { jobs.stop(); });
+  jobs.stop();
+  stops.join();
+  EXPECT_FALSE(jobs.start()) << "it has been stopped";
+  EXPECT_EQ(jobs.node_id(), "n1");
 }
 
 TEST_F(SchedulerTest, a_lost_lease_is_noticed_and_the_fire_runs_again) {

@@ -128,7 +128,7 @@ class WarehousePoll : public ::testing::Test {
   Poll next_poll() {
     ++token_;
     return {.type = type_,
-            .guard = {.key = "lock:X:job:running:thing-observer-poll", .token = token_},
+            .guard = {{{.key = "lock:X:job:running:thing-observer-poll", .token = token_}}},
             .node = "n",
             .fire = static_cast<std::int64_t>(token_)};
   }

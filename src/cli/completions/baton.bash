@@ -13,7 +13,7 @@ _baton() {
     # Neither options nor their values, which bash splits at colons: a URL is several words.
     [[ $word == -* || $word == [:=] || ${COMP_WORDS[i - 1]} == [:=] ]] && continue
     case ${COMP_WORDS[i - 1]} in
-      --json | --help | --now | --key | --restart | --live | --replace) ;;
+      --json | --help | --version | --quiet | --now | --key | --restart | --live | --replace | --watch) ;;
       --*) continue ;;
     esac
     if [[ -z $noun ]]; then noun=$word; elif [[ -z $verb ]]; then verb=$word; fi
@@ -25,7 +25,7 @@ _baton() {
       return
       ;;
     --store)
-      words="memory: sqlite: postgres:// postgres-advisory:// redis:// etcd:// k8s://"
+      words="sqlite: postgres:// postgres-advisory:// redis:// etcd:// k8s://"
       compopt -o nospace 2>/dev/null # the rest of the URL follows
       mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
@@ -39,21 +39,31 @@ _baton() {
   esac
 
   case "$noun $verb" in
-    " ") words="run elect leader lock fence store policy job node version completion $common" ;;
+    " ")
+      words="run elect leader lock fence store policy job node help version completion"
+      words+=" --version $common"
+      ;;
+    "help "*)
+      words="run elect leader lock fence store policy job node version completion --help"
+      ;;
     "run "*)
-      words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --metrics -- $common"
+      words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
+      words+=" --busy-exit-code --metrics -- $common"
       ;;
     "elect "*) words="--node --ttl --grace --restart --metrics -- $common" ;;
     "leader ") words="show resign transfer --help" ;;
     "leader show") words="$common" ;;
     "leader resign") words="--reason --timeout $common" ;;
     "leader transfer") words="--timeout $common" ;;
-    "lock ") words="find show break stats --help" ;;
+    "lock ") words="find list show break forget stats --help" ;;
     "lock find")
-      words="--subject --predicate --mode --resource --owner --limit --json --store --region --help"
+      words="--subject --predicate --mode --resource --owner --limit --watch --json --store --region"
+      words+=" --help"
       ;;
+    "lock list") words="--limit --watch --json --store --region --help" ;;
     "lock show") words="--predicate $common" ;;
     "lock break") words="--predicate --reason --now --timeout $common" ;;
+    "lock forget") words="--damaged --key --predicate $common" ;;
     "lock stats") words="--top $common" ;;
     "fence ") words="check rebase install --help" ;;
     "fence check") words="--key --mode --predicate --database $common" ;;

@@ -1,7 +1,7 @@
 # fish completion for baton: baton completion fish > ~/.config/fish/completions/baton.fish
 
 complete -c baton -f
-set -l nouns run elect leader lock fence store policy job node version completion
+set -l nouns run elect leader lock fence store policy job node help version completion
 set -l top "not __fish_seen_subcommand_from $nouns"
 complete -c baton -n $top -a run -d 'Run a command under a lock'
 complete -c baton -n $top -a elect -d 'Run a command while we lead'
@@ -12,10 +12,11 @@ complete -c baton -n $top -a store -d 'Look after the store of the locks'
 complete -c baton -n $top -a policy -d 'Say what may be locked, and how'
 complete -c baton -n $top -a job -d 'Look at scheduled jobs, and tell them what to do'
 complete -c baton -n $top -a node -d 'Look at the processes of the fleet'
+complete -c baton -n $top -a help -d 'Show the help of a command'
 complete -c baton -n $top -a version -d 'Show the version'
 complete -c baton -n $top -a completion -d 'Print a completion script'
 
-for pair in 'leader show resign transfer' 'lock find show break stats' 'fence check rebase install' \
+for pair in 'leader show resign transfer' 'lock find list show break forget stats' 'fence check rebase install' \
     'store migrate status doctor' 'policy check apply show' \
     'job list show pause resume run skip forget' 'node list' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
@@ -27,8 +28,10 @@ end
 
 complete -c baton -l json -d 'One JSON document on stdout'
 complete -c baton -l help -s h -d 'Show help'
+complete -c baton -n $top -l version -s V -d 'Show the version'
+complete -c baton -n '__fish_seen_subcommand_from help' -a "$nouns"
 complete -c baton -l store -x -d 'Where the locks are' \
-    -a 'memory: sqlite: postgres:// postgres-advisory:// redis:// etcd:// k8s://'
+    -a 'sqlite: postgres:// postgres-advisory:// redis:// etcd:// k8s://'
 complete -c baton -l region -x -d 'The region of names'
 complete -c baton -l owner -x -d 'Who we are'
 complete -c baton -l mode -x -a 'exclusive shared update intent IS SIX' \
@@ -39,15 +42,19 @@ complete -c baton -l wait -x -n '__fish_seen_subcommand_from run' -d 'How long t
 complete -c baton -l at-least-for -x -n '__fish_seen_subcommand_from run' -d 'Stays taken so long'
 complete -c baton -l metadata -x -n '__fish_seen_subcommand_from run' -d 'key=value'
 complete -c baton -l grace -x -n '__fish_seen_subcommand_from run elect' -d 'SIGTERM to SIGKILL'
+complete -c baton -l quiet -n '__fish_seen_subcommand_from run' -d 'No word if the lock is busy'
+complete -c baton -l busy-exit-code -x -n '__fish_seen_subcommand_from run' -d 'If the lock is busy'
 complete -c baton -l node -x -n '__fish_seen_subcommand_from elect' -d 'Who we are'
 complete -c baton -l restart -n '__fish_seen_subcommand_from elect' -d 'If the command ends by itself'
 complete -c baton -l metrics -x -n '__fish_seen_subcommand_from run elect' \
     -d 'IP:PORT for Prometheus'
 complete -c baton -l subject -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l resource -x -n '__fish_seen_subcommand_from find'
-complete -c baton -l limit -x -n '__fish_seen_subcommand_from find'
+complete -c baton -l limit -x -n '__fish_seen_subcommand_from find list'
+complete -c baton -l watch -n '__fish_seen_subcommand_from find list' -d 'Show what changes'
 complete -c baton -l top -x -n '__fish_seen_subcommand_from stats'
 complete -c baton -l reason -x -n '__fish_seen_subcommand_from break resign'
+complete -c baton -l damaged -n '__fish_seen_subcommand_from forget' -d 'Only what is damaged'
 complete -c baton -l now -n '__fish_seen_subcommand_from break' -d 'Do not wait'
 complete -c baton -l timeout -x -n '__fish_seen_subcommand_from break apply resign transfer'
 complete -c baton -l wait -x -n '__fish_seen_subcommand_from job' -d 'How long to wait'
@@ -55,5 +62,5 @@ complete -c baton -l live -n '__fish_seen_subcommand_from node' -d 'Only those t
 complete -c baton -l replace -n '__fish_seen_subcommand_from apply'
 complete -c baton -l database -x -a 'sqlite: postgres:// redis:// redis+unix://' \
     -n '__fish_seen_subcommand_from fence' -d 'The database of the data'
-complete -c baton -l key -n '__fish_seen_subcommand_from check' -d 'NAME is a key'
+complete -c baton -l key -n '__fish_seen_subcommand_from check forget' -d 'NAME is a key'
 complete -c baton -F -n '__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from check apply'

@@ -4,7 +4,7 @@
 _baton() {
   local -a common modes stores databases
   modes=(exclusive shared update intent IS SIX)
-  stores=('memory\:' 'sqlite\:' 'postgres\://' 'postgres-advisory\://' 'redis\://' 'etcd\://' 'k8s\://')
+  stores=('sqlite\:' 'postgres\://' 'postgres-advisory\://' 'redis\://' 'etcd\://' 'k8s\://')
   databases=('sqlite\:' 'postgres\://' 'redis\://' 'redis+unix\://')
   local help='(- *)--help[show help]' json='--json[one JSON document on stdout]'
   common=(
@@ -30,10 +30,12 @@ _baton() {
       'policy:say what may be locked, and how'
       'job:look at scheduled jobs, and tell them what to do'
       'node:look at the processes of the fleet'
+      'help:show the help of a command'
       'version:show the version'
       'completion:print a completion script'
     )
     _describe command nouns
+    compadd -- --version
     return
   fi
 
@@ -41,7 +43,8 @@ _baton() {
   if ((CURRENT == 3)); then
     case $noun in
       leader) compadd show resign transfer; return ;;
-      lock) compadd find show break stats; return ;;
+      lock) compadd find list show break forget stats; return ;;
+      help) compadd run elect leader lock fence store policy job node version completion; return ;;
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
@@ -57,7 +60,8 @@ _baton() {
       ((CURRENT--))
       _arguments "$mode" "$predicate" '--ttl=[TTL]:time:' '--wait=[how long to wait]:time:' \
         '--at-least-for=[stays taken so long]:time:' '*--metadata=[key=value]:pair:' \
-        '--grace=[from SIGTERM to SIGKILL]:time:' \
+        '--grace=[from SIGTERM to SIGKILL]:time:' '--quiet[no word if the lock is busy]' \
+        '--busy-exit-code=[if the lock is busy]:code:' \
         '--metrics=[serve metrics here]:ip\:port:' $common "$owner" '1:name:' '*::command:_normal'
       return
       ;;
@@ -83,12 +87,17 @@ _baton() {
   case "$noun $verb" in
     'lock find')
       _arguments "$mode" "$predicate" '--subject=:subject:' '*--resource=:prefix:' \
-        '--owner=[held by]:owner:' '--limit=:number:' $common
+        '--owner=[held by]:owner:' '--limit=:number:' '--watch[show what changes]' $common '1:name:'
       ;;
+    'lock list') _arguments '--limit=:number:' '--watch[show what changes]' $common ;;
     'lock show') _arguments "$predicate" $common "$owner" '1:name:' ;;
     'lock break')
       _arguments "$predicate" '--reason=:reason:' '--now[do not wait]' '--timeout=:time:' \
         $common "$owner" '1:name:'
+      ;;
+    'lock forget')
+      _arguments '--damaged[only what is damaged]' '--key[NAME is a key]' "$predicate" $common \
+        "$owner" '1:name:'
       ;;
     'leader show') _arguments $common "$owner" '1:election:' ;;
     'leader resign')

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "baton/name.h"
+
 namespace baton::store {
 namespace {
 
@@ -99,6 +101,55 @@ std::optional<std::chrono::nanoseconds> slowest_of(int times, const std::functio
     slowest = std::max<std::chrono::nanoseconds>(slowest, BootClock::now() - before);
   }
   return slowest;
+}
+
+std::optional<Finding> damaged_finding(const std::vector<std::string>& names) {
+  if (names.empty()) return std::nullopt;
+  constexpr std::size_t kShown = 5;
+  std::string listed;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    listed += (listed.empty() ? "'" : ", '") + names[i] + "'";
+  }
+  if (names.size() > kShown) listed += " and others";
+  return Finding{.code = "damaged-value",
+                 .severity = Severity::danger,
+                 .what = "what the store keeps cannot be read for " + listed,
+                 .cost = "nobody can lock, renew or release these names",
+                 .mend =
+                     "find out who writes to the store besides Baton; when nobody holds the "
+                     "name any more, baton lock forget NAME --damaged"};
+}
+
+std::vector<std::string> damaged_names(const Find& find) {
+  std::vector<std::string> names;
+  for (const std::string& region : {std::string(), std::string(kReservedRegion)}) {
+    Query query{.region = region, .max_waiters = 0};
+    do {
+      const auto page = find(query);
+      if (!page) return names;
+      for (const LockInfo& info : page->items) {
+        if (!info.damage.empty()) names.push_back(info.key);
+      }
+      query.after = page->next;
+    } while (!query.after.empty());
+  }
+  return names;
+}
+
+Error nothing_stored(const std::string& key) {
+  return {.code = Code::bad_request, .message = "the store keeps nothing for '" + key + "'"};
+}
+
+Error not_damaged(const std::string& key) {
+  return {.code = Code::bad_request,
+          .message = "what the store keeps for '" + key +
+                     "' is not damaged; to take a lock from its holders, use baton lock break"};
+}
+
+Error changed_meanwhile(const std::string& key) {
+  return {.code = Code::unavailable,
+          .message = "somebody changed '" + key + "' meanwhile; nothing was removed",
+          .retryable = true};
 }
 
 }  // namespace baton::store

@@ -35,6 +35,18 @@ void worst_first(std::vector<Finding>& findings);
 [[nodiscard]] std::optional<Finding> slow_finding(std::chrono::nanoseconds slowest, Millis ttl,
                                                   const std::string& where);
 
+// Names whose values cannot be read; nothing if there are none.
+[[nodiscard]] std::optional<Finding> damaged_finding(const std::vector<std::string>& names);
+
+// The keys of such names, of all regions, as far as `find` gives any.
+using Find = std::function<Result<Page<LockInfo>>(const Query&)>;
+[[nodiscard]] std::vector<std::string> damaged_names(const Find& find);
+
+// What StoreAdmin::forget_damaged answers where there is nothing to forget.
+[[nodiscard]] Error nothing_stored(const std::string& key);
+[[nodiscard]] Error not_damaged(const std::string& key);
+[[nodiscard]] Error changed_meanwhile(const std::string& key);
+
 // The store's clock minus ours, as far as a round trip of `blur` can tell.
 [[nodiscard]] std::optional<Finding> clock_finding(std::chrono::microseconds ahead,
                                                    std::chrono::microseconds blur);

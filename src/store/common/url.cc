@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include <arpa/inet.h>
+
 namespace baton::store {
 namespace {
 
@@ -40,6 +42,14 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     i += 2;
   }
   return out;
+}
+
+bool is_local(std::string_view host) {
+  if (host.empty() || host.starts_with('/') || host.starts_with('@')) return true;
+  if (host == "localhost" || host == "::1") return true;
+  in_addr address{};
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 &&
+         ntohl(address.s_addr) >> 24 == 127;
 }
 
 std::string percent_encoded(std::string_view text) {

@@ -26,6 +26,9 @@ namespace baton::store {
 // A whole number from 0 to `most`.
 [[nodiscard]] BATON_EXPORT std::optional<int> parse_number(std::string_view text, int most);
 
+// A host whose traffic stays on this machine: localhost, a loopback address or a socket's path.
+[[nodiscard]] BATON_EXPORT bool is_local(std::string_view host);
+
 struct UrlUser {
   std::string name;
   std::string password;

@@ -6,6 +6,7 @@
 
 #include "core/apply.h"
 #include "store/etcd/essence.h"
+#include "store/etcd/etcd_error.h"
 #include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
@@ -141,7 +142,9 @@ Result<EtcdDocuments::Found> EtcdDocuments::look(const std::vector<std::string>&
   auto answer = gateway_.txn(txn, deadline);
   if (!answer) return answer.error();
   if (answer->ranges.size() != keys.size()) {
-    return Error{.code = Code::unavailable, .message = "etcd: an answer that is not etcd's"};
+    return Error{.code = Code::unavailable,
+                 .message = "etcd: an answer that is not etcd's",
+                 .retryable = true};
   }
   return std::move(answer->ranges);
 }
@@ -238,7 +241,7 @@ void EtcdDocuments::wake_here(const Step& step) {
 Result<void> EtcdDocuments::clear_up(Deadline deadline) {
   auto settled = era_.settle(deadline);
   // A store that is full takes no key, but releases must go on.
-  if (!settled && settled.error().code != Code::bad_store) return settled;
+  if (!settled && !is_full(settled.error())) return settled;
   return drop_ended(deadline);
 }
 
@@ -370,9 +373,14 @@ Result<Page<LockInfo>> EtcdDocuments::find(const Query& query, Deadline deadline
   const StoreTime now = options_.now();
   const auto show = [&](const std::string& key, const std::vector<KeyValue>& found) {
     auto record = record_of(layout_, session_, found);
-    if (record->version == 0 || !record->damage.empty()) return true;
-    const Document seen = document(key, std::move(record), now, false);
-    LockInfo info = core::describe(key, seen.state, now, ~std::size_t{0});
+    if (record->version == 0) return true;
+    LockInfo info;
+    if (record->damage.empty()) {
+      const Document seen = document(key, std::move(record), now, false);
+      info = core::describe(key, seen.state, now, ~std::size_t{0});
+    } else {
+      info = {.key = key, .damage = record->damage};
+    }
     if (!core::matches(query, info)) return true;
     if (page.items.size() == limit) {
       page.next = page.items.back().key;

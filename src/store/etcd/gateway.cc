@@ -1,92 +1,20 @@
 #include "store/etcd/gateway.h"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 
+#include "store/etcd/etcd_error.h"
 #include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
 namespace {
 
-// gRPC's own numbers.
-enum Status {
-  kInvalidArgument = 3,
-  kDeadlineExceeded = 4,
-  kNotFound = 5,
-  kPermissionDenied = 7,
-  kResourceExhausted = 8,
-  kFailedPrecondition = 9,
-  kUnavailable = 14,
-  kUnauthenticated = 16,
-};
-
 constexpr Millis kTokenLimit{5000};
-
-bool has(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
-// etcd's texts name keys and leases, never a password; only their length is unbounded.
-std::string shortened(const std::string& text) {
-  std::string out = text.substr(0, 200);
-  std::replace_if(
-      out.begin(), out.end(), [](unsigned char c) { return std::iscntrl(c) != 0; }, ' ');
-  return out;
-}
-
-// The revision: a token that is a JWT ends whenever users or roles change.
-bool must_log_in(const wire::Problem& problem) {
-  return problem.code == kUnauthenticated || has(problem.message, "invalid auth token") ||
-         has(problem.message, "user name is empty") ||
-         has(problem.message, "revision of auth store is old");
-}
-
-// Sent to a member that cannot serve right now: another one may, or this one in a moment.
-bool is_passing(const wire::Problem& problem, int status) {
-  return problem.code == kUnavailable || problem.code == kDeadlineExceeded || problem.code == 0 ||
-         status == 502 || status == 503 || status == 504 || has(problem.message, "no leader") ||
-         has(problem.message, "leader changed") || has(problem.message, "timed out") ||
-         has(problem.message, "too many requests");
-}
-
-// What etcd looks at before it changes anything. Not the space quota: a member that finds it used
-// up while it carries out a transaction carries it out, and complains then.
-bool certainly_refused(const wire::Problem& problem) {
-  switch (problem.code) {
-    case kInvalidArgument:
-    case kNotFound:
-    case kPermissionDenied:
-    case kFailedPrecondition:
-    case kUnauthenticated: return true;
-    default: return has(problem.message, "too many requests") || must_log_in(problem);
-  }
-}
-
-Error error_of(const wire::Problem& problem, int status, bool writes) {
-  Error error{.code = Code::unavailable,
-              .message = "etcd: " + shortened(problem.message),
-              .in_doubt = writes && !certainly_refused(problem)};
-  if (problem.code == kPermissionDenied) {
-    error.code = Code::unauthorized;
-    error.message += ": the user needs the role to read and write below the prefix";
-  } else if (must_log_in(problem) || has(problem.message, "authentication failed") ||
-             has(problem.message, "authentication is not enabled")) {
-    error.code = Code::unauthorized;
-  } else if (has(problem.message, "space exceeded")) {
-    error.code = Code::bad_store;
-    error.message += ": compact, defragment and disarm the alarm, or raise the quota";
-  } else if (is_passing(problem, status)) {
-    error.retryable = true;
-  } else {
-    error.code = Code::bad_store;
-  }
-  return error;
-}
 
 Error not_etcd(bool writes) {
   return {.code = Code::unavailable,
           .message = "etcd: an answer that is not etcd's",
+          .retryable = true,
           .in_doubt = writes};
 }
 
@@ -120,7 +48,11 @@ Result<std::string> Gateway::token(const std::string& endpoint, Deadline deadlin
     error.in_doubt = false;  // logging in changes nothing
     return error;
   }
-  if (!answer->ok()) return error_of(wire::problem(answer->body), answer->status, false);
+  if (!answer->ok()) {
+    Error error = error_for(wire::problem(answer->body), answer->status, false);
+    error.message += " (" + endpoint + ", user " + settings_.user + ")";
+    return error;
+  }
   auto token = wire::token_answer(answer->body);
   if (!token) return not_etcd(false);
   const std::lock_guard lock(mutex_);
@@ -164,6 +96,7 @@ Result<std::string> Gateway::call(const std::string& path, const std::string& bo
       leave(endpoint);
       continue;
     }
+    request->once = writes;
     auto answer = http_.send(*request, limit);
     if (!answer) {
       last = answer.error();
@@ -181,7 +114,7 @@ Result<std::string> Gateway::call(const std::string& path, const std::string& bo
       continue;
     }
     if (said != nullptr) said->problem = problem;
-    last = error_of(problem, answer->status, writes);
+    last = error_for(problem, answer->status, writes);
     if (!last.retryable) return last;
     leave(endpoint);
     if (last.in_doubt) return last;
@@ -201,14 +134,8 @@ Result<TxnAnswer> Gateway::txn(const Txn& txn, Deadline deadline) {
       nothing.refused = why;
       return nothing;
     };
-    if (has(said.problem.message, "requested lease not found")) {
-      return refused(TxnAnswer::Refused::lease_not_found);
-    }
-    if (has(said.problem.message, "too large") ||
-        has(said.problem.message, "too many operations") ||
-        has(said.problem.message, "larger than max")) {
-      return refused(TxnAnswer::Refused::too_large);
-    }
+    if (is_lease_gone(said.problem)) return refused(TxnAnswer::Refused::lease_not_found);
+    if (is_too_large(said.problem)) return refused(TxnAnswer::Refused::too_large);
     return answer.error();
   }
   auto read = wire::txn_answer(*answer);
@@ -238,7 +165,7 @@ Result<Gateway::Lease> Gateway::keep_alive(LeaseId id, Deadline deadline) {
   Said said;
   auto answer = call("/v3/lease/keepalive", wire::lease(id), Kind::repeatable, deadline, &said);
   if (!answer) {
-    if (said.problem.code == kNotFound) return Lease{id, std::chrono::seconds{0}};
+    if (is_lease_gone(said.problem)) return Lease{id, std::chrono::seconds{0}};
     return answer.error();
   }
   const auto lease = wire::lease_answer(*answer);
@@ -284,9 +211,7 @@ Result<void> Gateway::watch(const std::vector<std::string>& keys,
   if (must_log_in(problem) && !settings_.user.empty()) {
     forget_token(request->headers.back().second);
   }
-  return Error{.code = Code::unavailable,
-               .message = "etcd: " + shortened(problem.message),
-               .retryable = true};
+  return error_for(problem, answer->status, false);
 }
 
 Result<Gateway::Health> Gateway::health(Deadline deadline) {

@@ -92,7 +92,7 @@ void add(std::string& out, const char* name, const std::vector<Item>& items) {
 template <typename Answer, typename Read>
 std::optional<Answer> parsed(std::string_view text, Read read) {
   try {
-    return read(json::parse(text));
+    return read(parse_json_or_throw(text));
   } catch (const std::exception&) {
     return std::nullopt;
   }

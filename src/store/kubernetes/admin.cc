@@ -1,7 +1,9 @@
 #include "core/apply.h"
+#include "store/common/findings.h"
 #include "store/kubernetes/examine.h"
 #include "store/kubernetes/find.h"
 #include "store/kubernetes/kubernetes_store.h"
+#include "store/kubernetes/object_name.h"
 
 namespace baton::store {
 namespace {
@@ -58,7 +60,33 @@ class KubernetesAdmin final : public StoreAdmin {
   }
 
   Result<std::vector<Finding>> examine(Millis ttl, Deadline deadline) override {
-    return kubernetes::examine(api_, cluster_, ttl, deadline);
+    auto findings = kubernetes::examine(api_, cluster_, ttl, deadline);
+    if (!findings) return findings;
+    NameCache nothing_seen;
+    std::vector<std::string> damaged;
+    // Whoever may not list has been told so.
+    (void)visit_locks(api_, nothing_seen, deadline, [&](const Known& known) {
+      if (known.damage.empty()) return;
+      damaged.push_back(known.lease.key.empty() ? known.lease.name : known.lease.key);
+    });
+    if (auto finding = damaged_finding(damaged)) {
+      findings->push_back(std::move(*finding));
+      worst_first(*findings);
+    }
+    return findings;
+  }
+
+  Result<void> forget_damaged(const std::string& key, Deadline deadline) override {
+    auto lease = api_.get(object_name(key), deadline);
+    if (!lease) return lease.error();
+    if (!*lease) return nothing_stored(key);
+    NameCache nothing_seen;
+    const Known known = nothing_seen.read(key, std::move(**lease), api_.now());
+    if (known.damage.empty()) return not_damaged(key);
+    const auto removed = api_.remove(known.lease, deadline);
+    if (!removed) return removed.error();
+    if (removed->fate != Written::Fate::done) return changed_meanwhile(key);
+    return {};
   }
 
   Result<void> raise_tokens(Token /*floor*/, Deadline /*deadline*/) override {

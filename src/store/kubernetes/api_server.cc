@@ -23,7 +23,7 @@ std::uint64_t random_bits() {
 
 // What the server says about it, in one line.
 std::string said(const HttpResponse& response) {
-  const json answer = json::parse(response.body, nullptr, false);
+  const json answer = parse_json(response.body);
   std::string text;
   if (answer.is_object() && answer.contains("message") && answer["message"].is_string()) {
     text = answer["message"].get<std::string>();
@@ -42,7 +42,7 @@ Millis retry_after(const HttpResponse& response) {
   return std::clamp(Millis(std::int64_t{seconds} * 1000), Millis(0), kMostPause);
 }
 
-bool overloaded(int status) { return status == 429 || status >= 500; }
+bool overloaded(int status) { return status == 408 || status == 429 || status >= 500; }
 
 // For the query of a write: how long the server may take for it.
 std::string limit_of(Deadline deadline) {
@@ -105,6 +105,7 @@ Error ApiServer::refusal(const ApiCall& call, const HttpResponse& response) cons
   if (response.status == 401) {
     error.code = Code::unauthorized;
     error.message = address_ + " does not accept the token or certificate (asked to " + what + ")";
+    error.retryable = credentials_.may_change();  // the next token may be on its way
   } else if (response.status == 403) {
     error.code = Code::unauthorized;
     error.message = "this user may not " + what + "; deploy/kubernetes/rbac.yaml has the rights " +
@@ -126,6 +127,7 @@ Result<HttpResponse> ApiServer::send(const ApiCall& call, Deadline deadline) {
     if (auto passed = pass_gate(deadline); !passed) return passed.error();
     auto made = request(call);
     if (!made) return made.error();
+    made->once = call.writes;
     if (call.writes) made->url += "?" + limit_of(deadline);
     auto response = http_.send(*made, deadline);
     if (!response) {

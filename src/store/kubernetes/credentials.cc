@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 
 namespace baton::store::kubernetes {
+namespace {
+
+constexpr off_t kMaxTokenBytes = 64 << 10;
+
+}  // namespace
 
 // A replaced file is another file, or at least written at another time.
 bool Credentials::changed() {
@@ -20,8 +24,14 @@ bool Credentials::changed() {
 Result<std::string> Credentials::authorization() {
   const std::lock_guard lock(mutex_);
   if (!file_.empty() && changed()) {
-    std::ifstream file(file_, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::string text;
+    // A FIFO would keep every request waiting; tokens have some KiB.
+    if (S_ISREG(seen_.st_mode) && seen_.st_size <= kMaxTokenBytes) {
+      std::ifstream file(file_, std::ios::binary);
+      text.resize(static_cast<std::size_t>(seen_.st_size));
+      file.read(text.data(), static_cast<std::streamsize>(text.size()));
+      text.resize(static_cast<std::size_t>(file.gcount()));
+    }
     while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.pop_back();
     const bool plain =
         std::all_of(text.begin(), text.end(), [](unsigned char c) { return c > ' ' && c < 127; });

@@ -17,6 +17,9 @@ class Credentials {
   // The value of the header Authorization, or nothing for a client with only a certificate.
   [[nodiscard]] Result<std::string> authorization();
 
+  // Whether somebody else keeps them fresh, so that those refused now may soon be others.
+  [[nodiscard]] bool may_change() const { return !file_.empty(); }
+
   // The server did not take the last one: look again, even if the file seems unchanged.
   void doubt();
 

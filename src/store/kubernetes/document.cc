@@ -52,7 +52,7 @@ std::int64_t count_of(const json& object, const char* name) {
   const json& value = object.at(name);
   if (!value.is_number_unsigned()) throw std::runtime_error(std::string(name) + " is no count");
   const auto count = value.get<std::uint64_t>();
-  if (count > std::uint64_t{std::numeric_limits<std::int64_t>::max()} / 4) {
+  if (count > std::uint64_t{std::numeric_limits<std::int64_t>::max()} / 8) {
     throw std::runtime_error(std::string(name) + " is too large");
   }
   return static_cast<std::int64_t>(count);
@@ -90,7 +90,7 @@ Timing read_timing(const json& entry, const Part& part, const Timings& known, co
 
 std::string print_document(const core::NameState& state, const Timings& known, std::uint64_t write,
                            const Moment& now, Timings& timings) {
-  json document = json::parse(core::to_document(state));
+  json document = parse_json_or_throw(core::to_document(state));
   Timings made;
   for (const Part& part : kParts) {
     const auto list = document.find(part.list);
@@ -115,7 +115,7 @@ Result<core::NameState> parse_document(std::string_view text, std::uint64_t vers
                                        const Timings& known, const Moment& now, Timings& timings) {
   Timings made;
   try {
-    json document = json::parse(text);
+    json document = parse_json_or_throw(text);
     for (const Part& part : kParts) {
       const auto list = document.find(part.list);
       if (list == document.end()) continue;

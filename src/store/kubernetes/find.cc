@@ -32,19 +32,17 @@ Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache, const Query& 
   const std::string prefix = core::key_prefix(query);
   const std::size_t limit = std::max<std::size_t>(query.limit, 1);
   std::map<std::string, LockInfo> found;  // the first limit + 1
-  std::string damage;
   auto visited = visit_locks(api, cache, deadline, [&](const Known& known) {
     const std::string& key = known.lease.key;
-    if (!known.damage.empty()) damage = "'" + known.lease.name + "': " + known.damage;
-    if (!known.damage.empty() || key <= query.after || !key.starts_with(prefix)) return;
+    if (key <= query.after || !key.starts_with(prefix)) return;
     LockInfo info = core::describe(key, known.state, api.now().here, ~std::size_t{0});
+    info.damage = known.damage;
     if (!core::matches(query, info)) return;
     if (info.waiters.size() > query.max_waiters) info.waiters.resize(query.max_waiters);
     found.emplace(key, std::move(info));
     if (found.size() > limit + 1) found.erase(std::prev(found.end()));
   });
   if (!visited) return visited.error();
-  if (!damage.empty()) return Error{.code = Code::bad_store, .message = damage};
   Page<LockInfo> page;
   for (auto& [key, info] : found) {
     if (page.items.size() == limit) {

@@ -106,7 +106,7 @@ Result<LeaseList> LeaseApi::list(const std::string& from, Deadline deadline) {
   if (!from.empty()) call.path += "&continue=" + from;
   auto response = server_.send(call, deadline);
   if (!response) return response.error();
-  const json answer = json::parse(response->body, nullptr, false);
+  const json answer = parse_json(response->body);
   std::string next = text_at(answer, "/metadata/continue");
   if (response->status == 410) {
     // The pages so far are of a version that the server has forgotten; it says how to go on with
@@ -134,7 +134,7 @@ Result<std::string> LeaseApi::server_version(Deadline deadline) {
   const ApiCall call{.verb = "get", .method = "GET", .path = "/version"};
   auto response = server_.send(call, deadline);
   if (!response) return response.error();
-  const json answer = json::parse(response->body, nullptr, false);
+  const json answer = parse_json(response->body);
   const std::string known = text_at(answer, "/gitVersion");
   return known.empty() ? std::string("unknown") : known;
 }
@@ -155,7 +155,7 @@ Result<bool> LeaseApi::may(const char* verb, Deadline deadline) {
   auto response = server_.send(call, deadline);
   if (!response) return response.error();
   if (!response->ok()) return server_.refusal(call, *response);
-  const json answer = json::parse(response->body, nullptr, false);
+  const json answer = parse_json(response->body);
   const auto allowed = "/status/allowed"_json_pointer;
   return answer.is_object() && answer.contains(allowed) && answer[allowed] == true;
 }

@@ -41,7 +41,7 @@ std::string annotation(const json& metadata, const char* name) {
 
 Result<LeaseObject> parse_lease(std::string_view text) {
   try {
-    json object = json::parse(text);
+    json object = parse_json_or_throw(text);
     if (const auto inner = object.find("object"); inner != object.end()) {
       object = json(std::move(*inner));
     }
@@ -111,7 +111,7 @@ std::string print_lease(const std::string& key, const std::string& document,
                         const LeaseObject* replaced) {
   json metadata = json::object();
   if (replaced != nullptr && !replaced->metadata.empty()) {
-    metadata = json::parse(replaced->metadata);
+    metadata = parse_json_or_throw(replaced->metadata);
   }
   metadata["name"] = object_name(key);
   metadata["labels"][std::string(kOurLabel)] = kOurName;

@@ -30,7 +30,7 @@ std::uint64_t number(std::string_view text) {
 
 WatchEvent parse_error(std::string_view line) {
   WatchEvent event;
-  const json message = json::parse(line, nullptr, false);
+  const json message = parse_json(line);
   const auto code = "/object/code"_json_pointer;
   if (message.is_object() && message.contains(code) && message[code] == kGone) {
     event.kind = WatchEvent::Kind::gone;

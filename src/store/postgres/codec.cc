@@ -153,10 +153,11 @@ LockInfo describe(const std::string& key, std::string_view holders, std::string_
                   core::StoreTime now) {
   core::NameState state;
   if (!holders.empty()) {
-    for (const auto& row : json::parse(holders)) state.holders.push_back(holder_of(row));
+    for (const auto& row : parse_json_or_throw(holders)) state.holders.push_back(holder_of(row));
   }
   if (!waiters.empty()) {
-    for (const auto& row : json::parse(waiters)) state.waiters.push_back(waiter_of(row, now));
+    for (const auto& row : parse_json_or_throw(waiters))
+      state.waiters.push_back(waiter_of(row, now));
   }
   return core::describe(key, state, now, ~std::size_t{0});
 }

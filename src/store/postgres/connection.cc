@@ -38,7 +38,10 @@ std::string session_sql(const Settings& settings) {
   const auto set = [](const std::string& name, const std::string& value) {
     return "set_config('" + name + "', '" + value + "', false), ";
   };
-  return "SELECT " + set("search_path", "pg_catalog") +
+  // First and by itself, because SET looks nothing up: whatever a role or a database has in its
+  // search_path, what follows and the functions of the schema find the server's own functions,
+  // operators and types alone.
+  return "SET search_path = pg_catalog, pg_temp; SELECT " +
          set("statement_timeout", std::to_string(settings.statement_timeout().count())) +
          set("lock_timeout", std::to_string(settings.lock_timeout().count())) +
          set("idle_in_transaction_session_timeout", std::to_string(settings.apply_limit.count())) +
@@ -142,8 +145,8 @@ Error Connection::refused(const PGresult* result) {
     usable_ = false;
     error.in_doubt = true;
   }
-  // A standby or a session whose plans are gone is no good to go on with.
-  if (state_ == "25006" || state_ == "26000") usable_ = false;
+  // A standby or a session whose plans are gone or stale is no good to go on with.
+  if (state_ == "25006" || state_ == "26000" || state_ == "0A000") usable_ = false;
   return error;
 }
 
@@ -306,6 +309,18 @@ Result<bool> Connection::behind_transaction_pool(Deadline deadline) {
     if (*other == *own || *again != *own) return true;
   }
   return false;
+}
+
+Connection::Line Connection::line() const {
+  const auto text = [](const char* value) { return std::string(value == nullptr ? "" : value); };
+  Line line{.host = text(PQhost(connection_))};
+  line.has_password = !text(PQpass(connection_)).empty();
+  const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> options(
+      PQconninfo(connection_), &PQconninfoFree);
+  for (auto* option = options.get(); option != nullptr && option->keyword != nullptr; ++option) {
+    if (std::string_view(option->keyword) == "sslmode") line.sslmode = text(option->val);
+  }
+  return line;
 }
 
 int Connection::socket() const { return PQsocket(connection_); }

@@ -68,6 +68,14 @@ class Connection {
   // Whether statements of two such sessions can end up in one backend.
   Result<bool> behind_transaction_pool(Deadline deadline);
 
+  // How this session goes to the server, whoever said so: the URL, the environment or a file.
+  struct Line {
+    std::string host;  // or the path of a socket
+    std::string sslmode;
+    bool has_password = false;
+  };
+  [[nodiscard]] Line line() const;
+
   [[nodiscard]] int socket() const;
   struct Notification {
     std::string channel;

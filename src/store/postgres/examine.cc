@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "store/common/url.h"
+
 namespace baton::store::postgres {
 namespace {
 
@@ -32,6 +34,7 @@ class Examiner : private Findings {
           "give the server's own address, or a pool in session mode");
       return worst_first();
     }
+    line();
     if (!standby()) {
       if (auto looked = schema_and_rights(); !looked) return looked.error();
       if (auto looked = durability(); !looked) return looked.error();
@@ -52,6 +55,19 @@ class Examiner : private Findings {
     return std::string(rows->text(0, 0));
   }
 
+  // SCRAM hides the password from those who listen, but not from those who answer for the server
+  // and ask for it in clear.
+  void line() {
+    const Connection::Line line = connection_.line();
+    const bool may_be_plain =
+        line.sslmode == "disable" || line.sslmode == "allow" || line.sslmode == "prefer";
+    if (!line.has_password || !may_be_plain || is_local(line.host)) return;
+    add("password-in-clear", Severity::warning,
+        "the password may go over the network as it is (sslmode is " + line.sslmode + ")",
+        "whoever is on the way can take, break and forget any lock",
+        "add ?sslmode=verify-full&sslrootcert=FILE to the URL");
+  }
+
   bool standby() {
     if (one("SELECT pg_is_in_recovery()") != "t") return false;
     add("standby", Severity::danger, "this server is a standby, which cannot write",
@@ -61,12 +77,23 @@ class Examiner : private Findings {
   }
 
   Result<void> schema_and_rights() {
+    const auto foreign = foreign_objects(connection_, settings_, Trusted::schema_owner, deadline_);
+    if (!foreign) return foreign.error();
+    if (!foreign->empty()) {
+      add("foreign-owner", Severity::danger,
+          "another role than the owner of the schema owns " + *foreign,
+          "that role can change it at any time, and with it who gets which lock; whatever a "
+          "function does, it does with the rights of whoever locks",
+          "drop it and run baton store migrate, or ALTER … OWNER TO the owner of the schema");
+      return {};
+    }
     const auto missing = missing_rights(connection_, settings_, deadline_, checkup_.plan);
     if (!missing) return missing.error();
     if (!missing->empty()) {
+      const auto grants = grants_for_role(connection_, settings_, deadline_, checkup_.plan);
+      if (!grants) return grants.error();
       add("missing-rights", Severity::danger, "this role lacks " + *missing,
-          "the store does not open",
-          "GRANT it to the role; docs/stores.md lists what a role needs");
+          "the store does not open", *grants);
       return {};
     }
     const auto version = schema_version(connection_, settings_, deadline_);
@@ -79,16 +106,6 @@ class Examiner : private Findings {
       add("schema", Severity::danger, "the functions in the schema are older than this baton",
           "nobody can lock anything here with it",
           "baton store migrate --store " + settings_.location);
-    }
-    if (one("SELECT has_sequence_privilege(c.oid, 'UPDATE') FROM pg_class c JOIN pg_namespace n "
-            "ON n.oid = c.relnamespace WHERE c.relname = 'schema_version' AND c.relkind = 'S' "
-            "AND n.nspname = '" +
-            settings_.schema + "'") == "f") {
-      add("cannot-tell-version", Severity::advice,
-          "this role may not set the sequence " + settings_.schema + ".schema_version",
-          "after a change of the policy whose author died half way, every acquire takes a longer "
-          "way until a role comes by that may; and this role cannot change the policy",
-          "GRANT UPDATE ON SEQUENCE " + settings_.schema + ".schema_version TO the role");
     }
     return {};
   }

@@ -5,6 +5,7 @@
 
 #include <libpq-fe.h>
 
+#include "core/fence.h"
 #include "store/postgres/fence.sql.h"
 #include "store/postgres/sql_error.h"
 #include "store/postgres/wire.h"
@@ -14,10 +15,20 @@ namespace {
 
 namespace postgres = store::postgres;
 
-// Installing is DDL: two at once would trip over each other. That it is there already is no news.
-constexpr const char* kInstallLock =
-    "SELECT set_config('client_min_messages', 'warning', true),"
-    " pg_advisory_xact_lock(4702111234474983747);";
+// Installing is DDL: two at once would trip over each other. That it is there already is no news,
+// and no name is looked up in a schema of somebody else. Both settings are put back afterwards, for
+// the caller may have begun a transaction.
+constexpr const char* kBeginInstall =
+    "SELECT pg_catalog.set_config('baton.search_path',"
+    "         pg_catalog.current_setting('search_path'), true),"
+    "       pg_catalog.set_config('baton.client_min_messages',"
+    "         pg_catalog.current_setting('client_min_messages'), true),"
+    "       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
+    "       pg_catalog.set_config('client_min_messages', 'warning', true),"
+    "       pg_catalog.pg_advisory_xact_lock(4702111234474983747);";
+constexpr const char* kEndInstall =
+    "SELECT set_config('client_min_messages', current_setting('baton.client_min_messages'), true),"
+    "       set_config('search_path', current_setting('baton.search_path'), true);";
 
 Error error_of(PGconn* connection, const PGresult* result) {
   const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -26,13 +37,18 @@ Error error_of(PGconn* connection, const PGresult* result) {
       postgres::readable(message != nullptr ? message : PQerrorMessage(connection));
   const std::string_view code = state == nullptr ? "" : state;
   if (code == "BT001") return Error{.code = Code::fenced, .message = text};
-  if (code == "22023") return Error{.code = Code::bad_request, .message = text};
+  if (code.starts_with("22")) return Error{.code = Code::bad_request, .message = text};
   if (code == "42501") return Error{.code = Code::unauthorized, .message = text};
+  if (postgres::is_conflict(code)) {
+    return Error{.code = Code::unavailable,
+                 .message = text + "; roll back and repeat the whole transaction",
+                 .retryable = true};
+  }
   if (code == "42883" || code == "42P01" || code == "3F000") {
     return Error{.code = Code::bad_store,
                  .message = text + "; install the fence first: baton fence install"};
   }
-  if (code.empty() || postgres::is_conflict(code) || code.starts_with("5")) {
+  if (code.empty() || code.starts_with("5")) {
     return Error{.code = Code::unavailable, .message = text, .retryable = true};
   }
   return Error{.code = Code::bad_store, .message = text};
@@ -46,27 +62,49 @@ bool worked(const PGresult* result) {
 }  // namespace
 
 Result<void> install_fence(PGconn* connection) {
-  const std::string script = kInstallLock + std::string(embedded::store_postgres::fence_sql);
+  const std::string script =
+      kBeginInstall + std::string(embedded::store_postgres::fence_sql) + kEndInstall;
   PGresult* result = PQexec(connection, script.c_str());
   const postgres::Rows rows(result);
   if (!worked(result)) return error_of(connection, result);
   return {};
 }
 
-Result<void> fence(PGconn* connection, std::string_view key, Mode mode, Token token) {
+Result<void> fence(PGconn* connection, std::span<const FenceToken> tokens) {
+  const auto ordered = core::in_fence_order(tokens);
+  if (!ordered) return ordered.error();
   if (PQtransactionStatus(connection) == PQTRANS_IDLE) {
     return Error{.code = Code::bad_request,
                  .message = "a fence belongs into the transaction that writes: BEGIN first"};
   }
-  const std::string name(key);
-  const std::string word(short_name(mode));
-  const std::string number = std::to_string(token);
-  const char* const values[] = {name.c_str(), word.c_str(), number.c_str()};
-  PGresult* result = PQexecParams(connection, "SELECT public.baton_fence($1, $2, $3::bigint)", 3,
+  const std::string lease = print_fence_tokens(*ordered);
+  const char* const values[] = {lease.c_str()};
+  PGresult* result = PQexecParams(connection, "SELECT public.baton_fence($1::pg_catalog.text)", 1,
                                   nullptr, values, nullptr, nullptr, 0);
   const postgres::Rows rows(result);
   if (!worked(result)) return error_of(connection, result);
   return {};
+}
+
+// At READ COMMITTED, whatever the default is: there is nothing here that a snapshot could be wrong
+// about.
+Result<void> fence_alone(PGconn* connection, std::span<const FenceToken> tokens) {
+  const auto execute = [&](const char* sql) -> Result<void> {
+    PGresult* result = PQexec(connection, sql);
+    const postgres::Rows rows(result);
+    if (!worked(result)) return error_of(connection, result);
+    return {};
+  };
+  if (PQtransactionStatus(connection) == PQTRANS_INTRANS ||
+      PQtransactionStatus(connection) == PQTRANS_INERROR) {
+    return Error{.code = Code::bad_request,
+                 .message = "this connection is in a transaction already: call fence"};
+  }
+  if (auto begun = execute("BEGIN ISOLATION LEVEL READ COMMITTED"); !begun) return begun;
+  auto passed = fence(connection, tokens);
+  if (passed) passed = execute("COMMIT");
+  if (!passed) (void)execute("ROLLBACK");
+  return passed;
 }
 
 Result<Token> highest_fenced(PGconn* connection) {

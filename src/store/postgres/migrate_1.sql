@@ -3,11 +3,16 @@
 -- A role that only locks needs no more than
 --
 --   GRANT USAGE ON SCHEMA baton TO app;
---   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton TO app;
---   GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton TO app;
---   GRANT UPDATE ON SEQUENCE baton.schema_version TO app;
+--   GRANT SELECT ON ALL TABLES IN SCHEMA baton TO app;
+--   GRANT INSERT, UPDATE, DELETE ON baton.lock, baton.holder, baton.waiter TO app;
+--   GRANT USAGE ON SEQUENCE baton.counter TO app;
+--   GRANT SELECT ON SEQUENCE baton.schema_version TO app;
 --
--- The functions run with the rights of their caller, so they give nobody more than that.
+-- and one that changes the policy also UPDATE ON SEQUENCE baton.schema_version. The functions run
+-- with the rights of their caller, so they give nobody more than that; but for tell_version.
+--
+-- Relations and types are named with their schema. Functions and operators of the server are not: a
+-- connection of Baton has no other schema than pg_catalog in its search_path.
 --
 -- Times are microseconds since 1970 by clock_timestamp(), spans are milliseconds. Modes are 0 IS,
 -- 1 IX, 2 S, 3 U, 4 SIX, 5 X; states are 0 held, 1 handed to a waiter that has not claimed it, 2
@@ -30,8 +35,7 @@ CREATE SEQUENCE baton.counter AS bigint CACHE 1;
 -- in a tenth of the time. Whoever finds another version here than its own asks for the note. A
 -- sequence does not roll back, so a change of the note leaves it without a value, and whoever has
 -- the row of BATON:schema locked next gives it one: a change that was rolled back costs time and
--- nothing else. Any process does that when it sweeps, for whoever changed the note may have died; so
--- every role needs UPDATE.
+-- nothing else. Any process does that when it sweeps, for whoever changed the note may have died.
 CREATE SEQUENCE baton.schema_version AS bigint MINVALUE 0 CACHE 1;
 SELECT setval('baton.schema_version', 0);
 

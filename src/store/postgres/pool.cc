@@ -1,5 +1,6 @@
 #include "store/postgres/pool.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "store/common/some_bits.h"
@@ -9,53 +10,96 @@ namespace baton::store::postgres {
 Pool::~Pool() = default;
 
 std::optional<std::size_t> Pool::free_slot(Lane lane) const {
-  if (lane == Lane::renewals) return slots_[2].taken ? std::nullopt : std::optional<std::size_t>(2);
-  for (std::size_t i = 0; i < 2; ++i) {
+  const std::size_t from = lane == Lane::renewals ? kRenewals : 0;
+  const std::size_t to = lane == Lane::renewals ? slots_.size() : kRenewals;
+  for (std::size_t i = from; i < to; ++i) {
     if (!slots_[i].taken) return i;
   }
   return std::nullopt;
 }
 
-Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
+Error Pool::all_busy() const {
+  return Error{.code = Code::unavailable,
+               .message = "all connections to " + settings_.location + " are busy",
+               .retryable = true};
+}
+
+Result<Pool::Lease> Pool::take_slot(Lane lane, Deadline deadline) {
+  std::unique_lock lock(mutex_);
   std::optional<std::size_t> found;
-  {
-    std::unique_lock lock(mutex_);
-    while (!(found = free_slot(lane))) {
-      const auto left = deadline - BootClock::now();
-      if (left <= left.zero()) {
-        return Error{.code = Code::unavailable,
-                     .message = "all connections to " + settings_.location + " are busy",
-                     .retryable = true};
-      }
-      freed_.wait_for(lock, left);
-    }
-    slots_[*found].taken = true;
+  while (!(found = free_slot(lane))) {
+    const auto left = deadline - BootClock::now();
+    if (left <= left.zero()) return all_busy();
+    freed_.wait_for(lock, left);
   }
-  Lease lease(*this, *found);
-  Slot& slot = slots_[*found];
+  slots_[*found].taken = true;
+  return Lease(*this, *found);
+}
+
+Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
+  auto lease = take_slot(lane, deadline);
+  if (!lease) return lease;
+  Slot& slot = slots_[lease->slot_];
   if (slot.connection && slot.connection->still_there()) return lease;
+  if (lane == Lane::renewals) {
+    if (auto shared = share_for_renewals(slot, *lease, deadline)) return std::move(*shared);
+  }
   if (auto connected = connect(slot, deadline); !connected) return connected.error();
   return lease;
 }
 
-// The slot is taken, so it is this thread's alone.
+// A lease may run out while its connection is opened. So one try that is short, and then a
+// connection for requests; nothing if none of those is open either.
+std::optional<Result<Pool::Lease>> Pool::share_for_renewals(Slot& own, Lease& lease,
+                                                            Deadline deadline) {
+  const Instant now = BootClock::now();
+  if (now >= own.next_try) {
+    const Deadline limit = std::min<Deadline>(deadline, now + settings_.apply_limit / 4);
+    if (open(own, limit)) return std::move(lease);
+  }
+  return take_connected(deadline);
+}
+
+// One of the connections for requests that is open; nothing if none is.
+std::optional<Result<Pool::Lease>> Pool::take_connected(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    bool may_come = false;
+    for (std::size_t i = 0; i < kRenewals; ++i) {
+      Slot& slot = slots_[i];
+      may_come = may_come || slot.taken;
+      if (slot.taken || !slot.connection || !slot.connection->still_there()) continue;
+      slot.taken = true;
+      return Lease(*this, i);
+    }
+    if (!may_come) return std::nullopt;
+    const auto left = deadline - BootClock::now();
+    if (left <= left.zero()) return all_busy();
+    freed_.wait_for(lock, left);
+  }
+}
+
+// Once. The slot is taken, so it is this thread's alone.
+Result<void> Pool::open(Slot& slot, Deadline deadline) {
+  slot.connection.reset();
+  slot.former = {};
+  auto opened = Connection::open(settings_, deadline);
+  if (opened) {
+    slot.connection = std::move(*opened);
+    slot.backoff.reset();
+    return {};
+  }
+  const Millis pause = slot.backoff.next(some_bits());
+  slot.next_try = BootClock::now() + pause;
+  if (opened.error().retryable) opened.error().retry_after = pause;
+  return opened.error();
+}
+
 Result<void> Pool::connect(Slot& slot, Deadline deadline) {
   for (;;) {
-    slot.connection.reset();
-    slot.former = {};
-    auto opened = Connection::open(settings_, deadline);
-    if (opened) {
-      slot.connection = std::move(*opened);
-      slot.backoff.reset();
-      return {};
-    }
-    if (!opened.error().retryable) return opened.error();
-    const Millis pause = slot.backoff.next(some_bits());
-    if (BootClock::now() + pause >= deadline) {
-      opened.error().retry_after = pause;
-      return opened.error();
-    }
-    std::this_thread::sleep_for(pause);
+    auto opened = open(slot, deadline);
+    if (opened || !opened.error().retryable || slot.next_try >= deadline) return opened;
+    std::this_thread::sleep_for(slot.next_try - BootClock::now());
   }
 }
 

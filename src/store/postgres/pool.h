@@ -18,7 +18,9 @@ namespace baton::store::postgres {
 enum class Lane { requests, renewals };
 
 // The connections for requests: two and one, opened when first needed and again after a failure,
-// each with a pause that grows. Thread-safe.
+// each with a pause that grows. While the one for renewals cannot be opened (the server takes no
+// more connections, or this process has no descriptor left), renewals share those for requests.
+// Thread-safe.
 class Pool {
  public:
   explicit Pool(const Settings& settings) : settings_(settings) {}
@@ -41,6 +43,7 @@ class Pool {
     [[nodiscard]] FormerGrants& former() const { return pool_->slots_[slot_].former; }
 
    private:
+    friend Pool;
     Pool* pool_;
     std::size_t slot_;
   };
@@ -57,9 +60,16 @@ class Pool {
     FormerGrants former;  // of this connection, for another one may lead to another server
     bool taken = false;
     core::Backoff backoff{Millis(20), Millis(2000)};
+    Instant next_try{};  // to open it again
   };
+  static constexpr std::size_t kRenewals = 2;  // the slot of that lane; the others are for requests
 
-  std::optional<std::size_t> free_slot(Lane lane) const;
+  [[nodiscard]] std::optional<std::size_t> free_slot(Lane lane) const;
+  [[nodiscard]] Error all_busy() const;
+  Result<Lease> take_slot(Lane lane, Deadline deadline);
+  std::optional<Result<Lease>> take_connected(Deadline deadline);
+  std::optional<Result<Lease>> share_for_renewals(Slot& own, Lease& lease, Deadline deadline);
+  Result<void> open(Slot& slot, Deadline deadline);
   Result<void> connect(Slot& slot, Deadline deadline);
   void give_back(std::size_t slot);
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <initializer_list>
 
 #include "store/postgres/apply.sql.h"
 #include "store/postgres/migrate_1.sql.h"
@@ -36,23 +37,70 @@ constexpr std::string_view kMissingRights =
     "    AND NOT has_table_privilege(c.oid, p)"
     "  UNION ALL SELECT 'USAGE on sequence $schema.' || c.relname"
     "  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-    "  WHERE n.nspname = '$schema'"
+    "  WHERE n.nspname = '$schema' AND c.relname <> 'schema_version'"
     "    AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'USAGE') END"
+    "  UNION ALL SELECT 'SELECT on sequence $schema.' || c.relname"
+    "  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    "  WHERE n.nspname = '$schema' AND c.relname = 'schema_version'"
+    "    AND CASE c.relkind WHEN 'S' THEN NOT has_sequence_privilege(c.oid, 'SELECT, USAGE') END"
     "  UNION ALL SELECT 'EXECUTE on all functions in schema $schema'"
     "  FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace"
     "  WHERE n.nspname = '$schema' AND NOT has_function_privilege(f.oid, 'EXECUTE')"
     "  GROUP BY 1) missing";
 
-std::string rights_sql(const Settings& settings, const SchemaPlan& plan) {
-  std::string sql(kMissingRights);
-  const std::pair<std::string_view, std::string_view> parts[] = {
-      {"$schema", settings.schema}, {"$tables", plan.tables}, {"$looks", plan.looks}};
+// What gives this role all that kMissingRights looks for.
+constexpr std::string_view kGrants =
+    "SELECT concat_ws('; ',"
+    "  format('GRANT USAGE ON SCHEMA $schema TO %1$I;"
+    " GRANT SELECT ON ALL TABLES IN SCHEMA $schema TO %1$I', current_user),"
+    "  format('GRANT INSERT, UPDATE, DELETE ON %s TO %I',"
+    "    (SELECT string_agg('$schema.' || t, ', ') FROM unnest(ARRAY[$tables]) t), current_user),"
+    "  (SELECT string_agg(format('GRANT %s ON SEQUENCE $schema.%I TO %I',"
+    "            CASE c.relname WHEN 'schema_version' THEN 'SELECT' ELSE 'USAGE' END,"
+    "            c.relname, current_user), '; ' ORDER BY c.relname)"
+    "   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    "   WHERE n.nspname = '$schema' AND c.relkind = 'S'),"
+    "  (SELECT format('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA $schema TO %I', current_user)"
+    "   WHERE EXISTS (SELECT FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace"
+    "     WHERE n.nspname = '$schema' AND NOT has_function_privilege(f.oid, 'EXECUTE')))) || ';'";
+
+// $trusted is a condition on the owner o of an object, on the owner s of the schema, and on this
+// role, me.
+constexpr std::string_view kForeignObjects =
+    "SELECT string_agg(f.what || ' (of ' || f.owner || ')', ', ' ORDER BY f.what) FROM ("
+    "  SELECT x.what, coalesce(o.rolname, x.owner::text) AS owner FROM ("
+    "    SELECT 'schema $schema' AS what, n.nspowner AS owner, n.nspowner AS schema_owner"
+    "    FROM pg_namespace n WHERE n.nspname = '$schema'"
+    "    UNION ALL SELECT CASE c.relkind WHEN 'S' THEN 'sequence' WHEN 'v' THEN 'view'"
+    "                       WHEN 'c' THEN 'type' ELSE 'table' END || ' $schema.' || c.relname,"
+    "                     c.relowner, n.nspowner"
+    "    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+    "    WHERE n.nspname = '$schema' AND c.relkind NOT IN ('i', 'I', 't')"
+    "    UNION ALL SELECT 'function $schema.' || p.proname, p.proowner, n.nspowner"
+    "    FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+    "    WHERE n.nspname = '$schema') x"
+    "  JOIN pg_roles me ON me.rolname = current_user"
+    "  LEFT JOIN pg_roles o ON o.oid = x.owner"
+    "  WHERE NOT coalesce(o.rolsuper, false) AND NOT ($trusted)"
+    "  ORDER BY x.what DESC LIMIT 5) f";
+
+std::string with_parts(std::string_view text,
+                       std::initializer_list<std::pair<std::string_view, std::string_view>> parts) {
+  std::string sql(text);
   for (const auto& [name, value] : parts) {
     for (auto at = sql.find(name); at != std::string::npos; at = sql.find(name, at)) {
       sql.replace(at, name.size(), value);
+      at += value.size();
     }
   }
   return sql;
+}
+
+Error foreign(const std::string& objects, const Settings& settings) {
+  return Error{.code = Code::bad_store,
+               .message = "in " + settings.location + " another role owns " + objects +
+                          " and could change it at any time: drop it, or ALTER … OWNER TO the "
+                          "role that migrates, or migrate as its owner"};
 }
 
 int to_int(std::string_view text) {
@@ -123,7 +171,32 @@ const SchemaPlan kPlan{.migrations = kMigrations,
 
 Result<std::string> missing_rights(Connection& connection, const Settings& settings,
                                    Deadline deadline, const SchemaPlan& plan) {
-  auto rows = connection.script(rights_sql(settings, plan), deadline);
+  auto rows = connection.script(
+      with_parts(kMissingRights,
+                 {{"$schema", settings.schema}, {"$tables", plan.tables}, {"$looks", plan.looks}}),
+      deadline);
+  if (!rows) return rows.error();
+  return std::string(rows->text(0, 0));
+}
+
+Result<std::string> grants_for_role(Connection& connection, const Settings& settings,
+                                    Deadline deadline, const SchemaPlan& plan) {
+  auto rows = connection.script(
+      with_parts(kGrants, {{"$schema", settings.schema}, {"$tables", plan.tables}}), deadline);
+  if (!rows) return rows.error();
+  return std::string(rows->text(0, 0));
+}
+
+Result<std::string> foreign_objects(Connection& connection, const Settings& settings,
+                                    Trusted trusted, Deadline deadline) {
+  // A superuser has everybody's rights, which says nothing about whom it trusts.
+  const std::string_view condition =
+      trusted == Trusted::schema_owner
+          ? "x.owner = x.schema_owner"
+          : "x.owner = me.oid OR (NOT me.rolsuper AND pg_has_role(me.oid, x.owner, 'USAGE'))";
+  auto rows = connection.script(
+      with_parts(kForeignObjects, {{"$schema", settings.schema}, {"$trusted", condition}}),
+      deadline);
   if (!rows) return rows.error();
   return std::string(rows->text(0, 0));
 }
@@ -155,7 +228,11 @@ Result<void> check_schema(Connection& connection, const Settings& settings, Dead
   const auto missing = missing_rights(connection, settings, deadline, plan);
   if (!missing) return missing.error();
   if (!missing->empty()) {
-    return Error{.code = Code::unauthorized, .message = "the role lacks " + *missing};
+    const auto grants = grants_for_role(connection, settings, deadline, plan);
+    if (!grants) return grants.error();
+    return Error{.code = Code::unauthorized,
+                 .message = "the role of " + settings.location + " lacks " + *missing +
+                            "; the owner of the schema can run: " + *grants};
   }
   const auto version = schema_version(connection, settings, deadline);
   if (!version) return version.error();
@@ -182,6 +259,12 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
                                      "; SELECT pg_advisory_xact_lock(4702111234474983745)",
                                  deadline);
   if (!begun) return begun.error();
+  const auto foreign_ones = foreign_objects(connection, settings, Trusted::this_role, deadline);
+  if (!foreign_ones || !foreign_ones->empty()) {
+    if (connection.usable()) (void)connection.script("ROLLBACK", deadline);
+    if (!foreign_ones) return foreign_ones.error();
+    return foreign(*foreign_ones, settings);
+  }
   const auto found = schema_version(connection, settings, deadline);
   Result<bool> work = found && *found < plan.version();
   if (found && *found == plan.version()) {
@@ -201,10 +284,14 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
     const bool no_rights = connection.state() == "42501";
     if (connection.usable()) (void)connection.script("ROLLBACK", deadline);
     if (no_rights) {
+      const auto grant = connection.script(
+          "SELECT format('GRANT CREATE ON DATABASE %I TO %I;', current_database(), current_user)",
+          deadline);
       return Error{
           .code = Code::unauthorized,
           .message = "migrating takes CREATE on the database, or the owner of the schema " +
-                     settings.schema + " if it is there"};
+                     settings.schema + " if it is there" +
+                     (grant ? "; run: " + std::string(grant->text(0, 0)) : "")};
     }
     return error;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -29,6 +30,10 @@ Result<int> schema_version(Connection& connection, const Settings& settings, Dea
 Result<void> check_schema(Connection& connection, const Settings& settings, Deadline deadline,
                           const SchemaPlan& plan = kPlan);
 
+// The GRANT statements that give the role all that it must be able to do, in one line.
+Result<std::string> grants_for_role(Connection& connection, const Settings& settings,
+                                    Deadline deadline, const SchemaPlan& plan = kPlan);
+
 // What the role may not do but must, in words; empty if all is well.
 Result<std::string> missing_rights(Connection& connection, const Settings& settings,
                                    Deadline deadline, const SchemaPlan& plan = kPlan);
@@ -38,7 +43,18 @@ Result<std::string> missing_rights(Connection& connection, const Settings& setti
 Result<bool> has_older_functions(Connection& connection, const Settings& settings,
                                  Deadline deadline, const SchemaPlan& plan = kPlan);
 
-// Gives the version found and the version left. One at a time, whoever else tries. Also puts the
+// Objects in the schema, the schema itself included, that belong to a role which has no business
+// there, as "table baton.lock (of mallory)"; empty if there are none. Asks the catalogs alone, so
+// that nothing that such a role has made is run.
+enum class Trusted : std::uint8_t {
+  this_role,     // and superusers, and roles whose rights this one has without being a superuser
+  schema_owner,  // and superusers
+};
+Result<std::string> foreign_objects(Connection& connection, const Settings& settings,
+                                    Trusted trusted, Deadline deadline);
+
+// Gives the version found and the version left. Refuses a schema with foreign objects in it: their
+// owner could change them later. One at a time, whoever else tries. Also puts the
 // functions of this binary in place of others of the same version, unless those are newer.
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
                                     Deadline deadline, const SchemaPlan& plan = kPlan);

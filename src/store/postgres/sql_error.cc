@@ -29,11 +29,12 @@ Error error_for(std::string_view state, std::string message, const Settings& set
   const std::string_view kind = state.substr(0, 2);
   if (state == "42501") {
     return Error{.code = Code::unauthorized,
-                 .message = message + "; the role needs USAGE on schema " + settings.schema +
-                            " and SELECT, INSERT, UPDATE and DELETE on its tables, and on its "
-                            "sequences what docs/stores.md lists"};
+                 .message = message + "; 'baton store doctor --store " + settings.location +
+                            "' shows the GRANT statements that the role needs"};
   }
-  if (kind == "28") return Error{.code = Code::unauthorized, .message = std::move(message)};
+  if (kind == "28") {
+    return Error{.code = Code::unauthorized, .message = settings.location + ": " + message};
+  }
   if (one_of(state, {"42P01", "42883", "3F000", "42704"})) {
     return Error{.code = Code::bad_store,
                  .message = message + "; run: baton store migrate --store " + settings.location};
@@ -41,11 +42,12 @@ Error error_for(std::string_view state, std::string message, const Settings& set
   if (one_of(state, {"26000", "42P05"})) {
     return Error{.code = Code::bad_store, .message = std::string(kProxy)};
   }
-  if (state == "3D000" || kind == "XX") {
-    return Error{.code = Code::bad_store, .message = std::move(message)};
+  if (one_of(state, {"3D000", "XX001", "XX002"})) {
+    return Error{.code = Code::bad_store, .message = settings.location + ": " + message};
   }
-  if (state.empty() || one_of(kind, {"08", "40", "53", "55", "57", "58"}) ||
-      one_of(state, {"25006", kTooMuch})) {
+  // 0A000: what a statement gives has changed since it was prepared, by a migration.
+  if (state.empty() || one_of(kind, {"08", "40", "53", "55", "57", "58", "XX"}) ||
+      one_of(state, {"0A000", "25006", "25P03", kTooMuch})) {
     return unavailable(std::move(message));
   }
   return Error{.code = Code::bad_store, .message = message + " (" + std::string(state) + ")"};

@@ -140,16 +140,20 @@ BEGIN
   RETURN reply;
 END $$;
 
--- Makes the sequence say what the note of BATON:schema says, whose row is locked and which this
--- transaction has not changed: then it is true whether or not the transaction comes to its end.
--- Whoever may not set it leaves it.
-CREATE OR REPLACE FUNCTION baton.tell_version() RETURNS void LANGUAGE plpgsql AS $$
+-- Makes the sequence say what the note of BATON:schema says. Runs with the rights of its owner, so
+-- that a role which may not set the sequence can let it say what is true and nothing else: the row
+-- is locked, so nobody changes the note meanwhile, and a note that this transaction may have written
+-- itself, and may yet take back, is left for the next one.
+CREATE OR REPLACE FUNCTION baton.tell_version() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  version bigint;
+  version   bigint;
+  committed boolean;
 BEGIN
-  SELECT l.note_ordinal INTO version FROM baton.lock l WHERE l.key = 'BATON:schema';
-  IF version >= 0 AND version IS DISTINCT FROM pg_sequence_last_value('baton.schema_version')
-     AND has_sequence_privilege('baton.schema_version', 'UPDATE') THEN
+  SELECT l.note_ordinal, age(l.xmin) > age(pg_current_xact_id()::xid) INTO version, committed
+    FROM baton.lock l WHERE l.key = 'BATON:schema' FOR NO KEY UPDATE;
+  IF committed AND version >= 0
+     AND version IS DISTINCT FROM pg_sequence_last_value('baton.schema_version') THEN
     PERFORM setval('baton.schema_version', version);
   END IF;
 END $$;

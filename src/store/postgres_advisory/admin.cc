@@ -1,4 +1,7 @@
+#include <optional>
+
 #include "baton/postgres_advisory_store.h"
+#include "store/common/findings.h"
 #include "store/postgres/examine.h"
 #include "store/postgres_advisory/advisory_settings.h"
 #include "store/postgres_advisory/schema.h"
@@ -72,10 +75,36 @@ class PostgresAdvisoryAdmin final : public StoreAdmin {
     if (!findings) return findings;
     // The sessions that have locks set their own timers, so nobody else's end them.
     std::erase_if(*findings, [](const Finding& f) { return f.code == "idle-session-timeout"; });
+    if (auto open = open_keys(deadline)) findings->push_back(std::move(*open));
+    store::worst_first(*findings);
     return findings;
   }
 
  private:
+  // An advisory lock belongs to nobody: whoever can call the function can take its key.
+  std::optional<Finding> open_keys(Deadline deadline) const {
+    auto connection = postgres::Connection::open(settings_, deadline);
+    if (!connection) return std::nullopt;
+    const auto anybody =
+        (*connection)
+            ->script(
+                "SELECT current_database(), has_database_privilege('public', current_database(),"
+                " 'CONNECT') AND (SELECT bool_or(has_function_privilege('public', oid, 'EXECUTE'))"
+                " FROM pg_catalog.pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace"
+                " AND proname ~ '^pg_(try_)?advisory_(xact_)?lock(_shared)?$')",
+                deadline);
+    if (!anybody || anybody->size() == 0 || anybody->text(0, 1) != "t") return std::nullopt;
+    const std::string database(anybody->text(0, 0));
+    return Finding{.code = "advisory-keys-open",
+                   .severity = Severity::advice,
+                   .what = "any role that can log in can connect to the database " + database +
+                           " and take advisory locks there",
+                   .cost = "such a role can keep every lock of Baton busy, for as long as it likes",
+                   .mend = "REVOKE CONNECT ON DATABASE " + database +
+                           " FROM PUBLIC and GRANT it to the roles that use Baton, or give Baton a "
+                           "database of its own"};
+  }
+
   const postgres::Settings settings_;
   const std::size_t max_waiters_;
 };

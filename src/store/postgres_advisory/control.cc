@@ -34,6 +34,11 @@ const Statement kQueue{5,
                        "SELECT pid, granted FROM pg_locks WHERE locktype = 'advisory' "
                        "AND pid = ANY ($1)",
                        {postgres::kInt4Array}};
+const Statement kHasTerm{7,
+                         "advisory_has_term",
+                         "SELECT 1 FROM baton_advisory.term t "
+                         "WHERE t.lock_key = $1 AND t.key = $2 AND t.grant_id = $3",
+                         {20, 25, 2950}};
 const Statement kSweep{6, "advisory_sweep", "SELECT baton_advisory.sweep()", {}};
 
 GrantId grant_of(const json& item) {
@@ -77,12 +82,12 @@ Seen seen_in(const Rows& rows, int row, StoreTime now) {
   seen.schema_version = rows.integer(row, version);
   const StoreTime server_now(rows.integer(row, now_us));
   if (!rows.null(row, holders)) {
-    for (const json& item : json::parse(rows.text(row, holders))) {
+    for (const json& item : parse_json_or_throw(rows.text(row, holders))) {
       seen.holders.push_back(holding_of(item, server_now, now));
     }
   }
   if (!rows.null(row, waiters)) {
-    for (const json& item : json::parse(rows.text(row, waiters))) {
+    for (const json& item : parse_json_or_throw(rows.text(row, waiters))) {
       core::Waiter waiter;
       waiter.grant = grant_of(item);
       waiter.mode = static_cast<Mode>(item.at("mode").get<int>());
@@ -179,6 +184,19 @@ Result<std::map<int, bool>> Control::queue_of(const std::vector<int>& pids, Dead
     found[static_cast<int>(rows->integer(row, 0))] = rows->integer(row, 1) != 0;
   }
   return found;
+}
+
+Result<bool> Control::has_term(const LockOf& lock, Deadline deadline) {
+  Params params;
+  params.add(lock.lock_key);
+  params.add(std::string_view(lock.key));
+  params.add(lock.grant);
+  auto rows = run(kHasTerm, params, deadline);
+  if (!rows) {
+    rows.error().in_doubt = false;  // it only looks
+    return rows.error();
+  }
+  return rows->size() > 0;
 }
 
 Result<void> Control::sweep(Deadline deadline) {

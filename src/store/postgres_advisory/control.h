@@ -53,6 +53,9 @@ class Control {
   // Which of these sessions stand in the queue, and which of them have got the lock.
   Result<std::map<int, bool>> queue_of(const std::vector<int>& pids, Deadline deadline);
 
+  // Whether a term of this grant was written, also if its session has ended since.
+  Result<bool> has_term(const LockOf& lock, Deadline deadline);
+
   Result<void> sweep(Deadline deadline);
 
  private:

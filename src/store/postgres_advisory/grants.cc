@@ -71,7 +71,10 @@ Result<Term> Grants::take(LockOf lock, const core::Claimant& claimant,
                           Deadline deadline) {
   auto term = session->take(lock, claimant, version, false, claimant.ttl, at(),
                             patience(deadline, Session::Asked::to_write, false));
-  if (!term) return term;  // whatever became of it goes with the session
+  if (!term) {  // whatever became of it goes with the session, but for its note
+    if (session->unsettled()) remember(lock.grant, term.error().message, *session);
+    return term;
+  }
   if (term->took != Took::taken) {
     pool_.give_back(std::move(session));
     return term;
@@ -207,6 +210,7 @@ Result<void> Grants::end(Entry& entry, const NoteChange& change, bool park, Dead
                                                    patience(limit, Session::Asked::to_write, true))
                            : leave_queue(entry, limit);
   if (!ended && entry.holds && entry.session->usable()) return ended;
+  if (!ended && entry.holds) remember(entry.lock.grant, ended.error().message, *entry.session);
   const auto removed = book_.remove(entry);
   // A session that is not sure to be out of it is closed, and out of it by that.
   if (ended) pool_.give_back(std::move(removed->session));
@@ -223,14 +227,25 @@ void Grants::drop(Entry& entry, const std::string& why, Deadline deadline) {
 
 void Grants::lose(Entry& entry, const std::string& why) {
   wake(entry);
-  if (obituaries_.size() >= kMostObituaries) obituaries_.clear();
-  if (entry.holds) obituaries_[entry.lock.grant] = why;
+  if (entry.holds) remember(entry.lock.grant, why, *entry.session);
   book_.remove(entry);
+}
+
+void Grants::remember(GrantId grant, const std::string& why, const Session& session) {
+  if (obituaries_.size() >= kMostObituaries) obituaries_.clear();
+  obituaries_[grant] = {why, session.unsettled()};
+}
+
+// A claim writes what its acquire said.
+bool Grants::may_have_written(const Request& request) const {
+  const auto known = obituaries_.find(request.grant);
+  if (known == obituaries_.end() || !known->second.unsettled) return false;
+  return request.verb == Verb::claim || request.change == *known->second.unsettled;
 }
 
 std::string Grants::why_lost(GrantId grant) const {
   const auto known = obituaries_.find(grant);
-  return known == obituaries_.end() ? "the grant has ended" : known->second;
+  return known == obituaries_.end() ? "the grant has ended" : known->second.why;
 }
 
 void Grants::hear(Entry& entry, Deadline deadline) {

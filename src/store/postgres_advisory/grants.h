@@ -51,6 +51,9 @@ class Grants {
   void lose(Entry& entry, const std::string& why);
   [[nodiscard]] std::string why_lost(GrantId grant) const;
 
+  // Whether a grant that has ended may have done just that with its last request.
+  [[nodiscard]] bool may_have_written(const Request& request) const;
+
   // The socket of this entry has something to say.
   void hear(Entry& entry, Deadline deadline);
 
@@ -66,6 +69,12 @@ class Grants {
   bool take_handed(Entry& entry, Deadline deadline);
   void wait_for_the_server(Book::Name& name, Deadline deadline);
   Result<void> leave_queue(Entry& entry, Deadline deadline);
+  void remember(GrantId grant, const std::string& why, const Session& session);
+
+  struct Obituary {
+    std::string why;
+    std::optional<NoteChange> unsettled;  // see Session::unsettled()
+  };
 
   const AdvisorySettings& settings_;
   Control& control_;
@@ -73,7 +82,7 @@ class Grants {
   const std::function<StoreTime()> test_clock_;
   Book book_;
   std::vector<core::Wake> wakes_;
-  std::map<GrantId, std::string> obituaries_;
+  std::map<GrantId, Obituary> obituaries_;
 };
 
 // at_least_for keeps the name taken even if its holder dies before.

@@ -7,8 +7,10 @@
 -- A role that only locks needs no more than
 --
 --   GRANT USAGE ON SCHEMA baton_advisory TO app;
---   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA baton_advisory TO app;
---   GRANT USAGE ON ALL SEQUENCES IN SCHEMA baton_advisory TO app;
+--   GRANT SELECT ON ALL TABLES IN SCHEMA baton_advisory TO app;
+--   GRANT INSERT, UPDATE, DELETE ON baton_advisory.term, baton_advisory.note, baton_advisory.server,
+--     baton_advisory.waiter TO app;
+--   GRANT USAGE ON SEQUENCE baton_advisory.counter TO app;
 --
 -- Times are microseconds since 1970 by clock_timestamp(), spans are milliseconds. Modes are 2
 -- shared and 5 exclusive.

@@ -111,8 +111,10 @@ Result<Term> Session::take(const LockOf& lock, const core::Claimant& claimant,
   params.add(handed);
   params.add(std::int64_t{timer(idle).count()});
   at ? params.add(std::int64_t{at->count()}) : params.null();
+  if (!handed) write(claimant.change);
   const Instant sent = BootClock::now();
   const auto rows = connection_->run(kTake, params, deadline);
+  settle(rows);
   if (!rows) return rows.error();
   wrote_since(sent);
   Term term;
@@ -133,8 +135,10 @@ Result<Term> Session::claim(const LockOf& lock, const core::Claimant& claimant,
   claimant.change.text ? params.add(std::string_view(*claimant.change.text)) : params.null();
   params.add(std::int64_t{timer(claimant.ttl).count()});
   at ? params.add(std::int64_t{at->count()}) : params.null();
+  write(claimant.change);
   const Instant sent = BootClock::now();
   const auto rows = connection_->run(kClaim, params, deadline);
+  settle(rows);
   if (!rows) return rows.error();
   wrote_since(sent);
   Term term;
@@ -150,7 +154,17 @@ void Session::wrote_since(Instant sent) {
   beat_took_ = write_took_;
 }
 
-void Session::answered() {
+void Session::write(const NoteChange& change) {
+  if (!change.empty()) unsettled_ = change;
+}
+
+// An error of the connection leaves it open what the server did.
+void Session::settle(const Result<Rows>& answer) {
+  if (answer || (usable() && !answer.error().in_doubt)) unsettled_.reset();
+}
+
+void Session::answered(const Result<Rows>& answer) {
+  settle(answer);
   unanswered_ = false;
   beat_took_ = std::chrono::ceil<Millis>(BootClock::now() - beat_sent_);
 }
@@ -160,7 +174,7 @@ Result<void> Session::catch_up(Deadline deadline) {
   if (!unanswered_) return {};
   auto late = connection_->collect(deadline);
   if (!late && (!usable() || late.error().in_doubt)) return late.error();
-  answered();
+  answered(late);
   return {};
 }
 
@@ -172,6 +186,7 @@ Result<void> Session::send_beat(const LockOf& lock, const NoteChange& change, De
     params.add(change.ordinal);
     change.text ? params.add(std::string_view(*change.text)) : params.null();
   }
+  write(change);
   if (auto sent = connection_->send(change.empty() ? kBeat : kBeatAndNote, params, deadline);
       !sent) {
     return sent;
@@ -184,7 +199,7 @@ Result<void> Session::send_beat(const LockOf& lock, const NoteChange& change, De
 std::optional<Result<Term>> Session::poll_beat() {
   const auto answer = connection_->collect_now();
   if (!answer) return std::nullopt;
-  answered();
+  answered(*answer);
   const Result<Rows>& rows = *answer;
   if (!rows) {
     last_words_ = rows.error().message;
@@ -207,7 +222,9 @@ Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool 
   change.text ? params.add(std::string_view(*change.text)) : params.null();
   params.add(park);
   params.add(std::int64_t{timer(kUnused).count()});
+  write(change);
   const auto done = connection_->run(kFinish, params, deadline);
+  settle(done);
   if (!done) {
     last_words_ = done.error().message;
     return done.error();
@@ -273,7 +290,9 @@ Session::Wait Session::finish_wait(Deadline deadline) {
 void Session::wait_again() { (void)connection_->send_script(waiting_sql_); }
 
 bool Session::listen(std::vector<GrantId>& revoked) {
-  if (unanswered_ && connection_->collect_now()) answered();
+  if (unanswered_) {
+    if (const auto late = connection_->collect_now()) answered(*late);
+  }
   std::vector<postgres::Connection::Notification> heard;
   const bool there = connection_->receive(heard);
   for (auto& [channel, payload] : heard) {

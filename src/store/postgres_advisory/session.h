@@ -95,12 +95,17 @@ class Session {
 
   [[nodiscard]] const std::string& last_words() const { return last_words_; }
 
+  // A change of the note that was sent and may or may not have been written.
+  [[nodiscard]] const std::optional<NoteChange>& unsettled() const { return unsettled_; }
+
  private:
   Session(const AdvisorySettings& settings, std::unique_ptr<postgres::Connection> connection)
       : settings_(settings), connection_(std::move(connection)) {}
 
   Result<void> warm_up(Deadline deadline);
-  void answered();
+  void answered(const Result<postgres::Rows>& answer);
+  void write(const NoteChange& change);
+  void settle(const Result<postgres::Rows>& answer);
   void wrote_since(Instant sent);
   Wait judge_wait(const Result<postgres::Rows>& result);
   [[nodiscard]] Millis timer(Millis span) const { return settings_.timers ? span : Millis{0}; }
@@ -113,6 +118,7 @@ class Session {
   Millis beat_took_{0};
   Millis write_took_{0};
   bool warm_ = false;
+  std::optional<NoteChange> unsettled_;
   std::string waiting_sql_;
   std::string last_words_;
 };

@@ -115,17 +115,25 @@ Result<Reply> Verbs::release(const Request& request) {
   const std::string& key = request.asks[0].key;
   settle(key);
   Entry* entry = grants_.book().find(key, request.grant);
-  if (entry == nullptr || !entry->holds) return lost(grants_.why_lost(request.grant));
+  if (entry == nullptr || !entry->holds) return gone(request, grants_.why_lost(request.grant));
   const core::Holder& holder = entry->holder;
   const bool park = holder.state == HolderState::held &&
                     holder.since + StoreTime(holder.at_least_for) > grants_.now();
   if (auto ended = grants_.end(*entry, request.change, park, deadline_); !ended) {
-    if (ended.error().code == Code::lost) return lost(ended.error().message);
+    if (ended.error().code == Code::lost) return gone(request, ended.error().message);
     return ended.error();
   }
   changed(key);
   settle(key);
   return outcome(Outcome::done);
+}
+
+// `lost` is for what is certainly not written.
+Result<Reply> Verbs::gone(const Request& request, const std::string& why) const {
+  if (!grants_.may_have_written(request)) return lost(why);
+  return Error{.code = Code::unavailable,
+               .message = why + "; its note may have been written before",
+               .in_doubt = true};
 }
 
 Result<Reply> Verbs::cancel(const Request& request) {

@@ -53,11 +53,14 @@ class Verbs {
     Entry* entry;
     Reply* reply;
     bool matters;  // its asker cannot go on as if nothing had happened
+    const NoteChange* change;
   };
   Result<Reply> beat(Entry& entry);
   Result<void> collect(std::vector<Beat>& beats, Deadline limit);
-  Reply after_beat(Entry& entry, const Result<Term>& term);
+  Result<Reply> after_beat(Entry& entry, const Result<Term>& term, const NoteChange& change);
+  [[nodiscard]] Result<Reply> gone(const Request& request, const std::string& why) const;
   Result<Reply> superseded(Entry* entry);
+  Result<bool> superseded_itself(const Request& request, const Seen& seen);
   Result<Reply> wait(const Request& request, const Seen& seen, Reply blocked);
   Result<std::unique_ptr<Session>> session();
 

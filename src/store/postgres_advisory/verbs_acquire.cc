@@ -1,6 +1,7 @@
 // From asking for a lock to having it: at once, or by a place in the queue and a claim.
 
 #include <algorithm>
+#include <limits>
 
 #include "core/apply.h"
 #include "core/settle.h"
@@ -72,7 +73,14 @@ Result<Reply> Verbs::acquire(const Request& request) {
   auto now = seen(key);
   if (!now) return now.error();
   if (is_parked(**now, request.grant)) return lost("the grant has ended");
-  if (is_superseded((*now)->note, request.if_ordinal_below)) return superseded(entry);
+  if (is_superseded((*now)->note, request.if_ordinal_below)) {
+    const auto own = superseded_itself(request, **now);
+    if (!own) return own.error();
+    if (!*own) return superseded(entry);
+    Request again = request;
+    again.if_ordinal_below = *request.change.ordinal + 1;
+    return acquire(again);
+  }
   Reply blocked = obstacle(request, **now);
   if (blocked.outcome == Outcome::busy || entry != nullptr) {
     return wait(request, **now, std::move(blocked));
@@ -130,6 +138,17 @@ Result<Reply> Verbs::wait(const Request& request, const Seen& seen, Reply blocke
   return blocked;
 }
 
+// The answer to an acquire of this grant was missing, and it was carried out: note and term are
+// written together.
+Result<bool> Verbs::superseded_itself(const Request& request, const Seen& seen) {
+  const auto ordinal = request.change.ordinal;
+  if (!ordinal || *ordinal != seen.note.ordinal ||
+      *ordinal == std::numeric_limits<std::int64_t>::max() || !grants_.may_have_written(request)) {
+    return false;
+  }
+  return control_.has_term(lock_of(request, seen.lock_key), deadline_);
+}
+
 Result<Reply> Verbs::superseded(Entry* entry) {
   if (entry != nullptr) {
     const std::string key = entry->lock.key;
@@ -153,7 +172,7 @@ Result<Reply> Verbs::claim(const Request& request) {
   const auto now = seen(key);
   if (!now) return now.error();
   if (is_parked(**now, request.grant)) return lost("the grant has ended");
-  if (entry == nullptr) return lost("no longer in the queue");
+  if (entry == nullptr) return gone(request, "no longer in the queue");
   if (is_superseded((*now)->note, entry->holder.if_ordinal_below)) return superseded(entry);
   if (request.ticket > Millis{0}) entry->stale = grants_.now() + StoreTime(request.ticket);
   Reply blocked = obstacle(request, **now);

@@ -26,22 +26,27 @@ bool wait_for_any(std::vector<pollfd>& sockets, Deadline deadline) {
 Result<Reply> Verbs::beat(Entry& entry) {
   if (auto sent = entry.session->send_beat(entry.lock, {}, deadline_); !sent) {
     if (entry.session->usable()) return sent.error();
-    return after_beat(entry, sent.error());
+    return after_beat(entry, sent.error(), {});
   }
   Reply reply;
-  std::vector<Beat> alone{{&entry, &reply, true}};
+  const NoteChange none;
+  std::vector<Beat> alone{{&entry, &reply, true, &none}};
   if (auto heard = collect(alone, grants_.patience(deadline_, Session::Asked::to_look, true));
       !heard)
     return heard.error();
   return reply;
 }
 
-Reply Verbs::after_beat(Entry& entry, const Result<Term>& term) {
+Result<Reply> Verbs::after_beat(Entry& entry, const Result<Term>& term, const NoteChange& change) {
   if (!term) {
     if (entry.session->usable()) return outcome(Outcome::busy, term.error().message);
     const std::string why = "its session with the server has ended: " + term.error().message;
+    Request renew;
+    renew.verb = Verb::renew;
+    renew.grant = entry.lock.grant;
+    renew.change = change;
     grants_.lose(entry, why);
-    return lost(why);
+    return gone(renew, why);
   }
   if (term->took == Took::revoked) {
     entry.holder.revoked = true;
@@ -60,6 +65,7 @@ Reply Verbs::after_beat(Entry& entry, const Result<Term>& term) {
 // Each is answered when its own session is. Whoever is late is told so, and heard before its next
 // beat.
 Result<void> Verbs::collect(std::vector<Beat>& beats, Deadline limit) {
+  std::optional<Error> problem;
   std::vector<pollfd> sockets;
   for (const Beat& beat : beats) {
     sockets.push_back({beat.entry->session->socket(), POLLIN, POLLIN});  // it may be there already
@@ -69,7 +75,10 @@ Result<void> Verbs::collect(std::vector<Beat>& beats, Deadline limit) {
     for (std::size_t i = 0; i < beats.size(); ++i) {
       if (sockets[i].revents != 0) {
         if (const auto term = beats[i].entry->session->poll_beat()) {
-          *beats[i].reply = after_beat(*beats[i].entry, *term);
+          auto reply = after_beat(*beats[i].entry, *term, *beats[i].change);
+          if (!reply) problem = reply.error();
+          *beats[i].reply =
+              reply ? std::move(*reply) : outcome(Outcome::busy, reply.error().message);
           continue;
         }
       }
@@ -85,6 +94,7 @@ Result<void> Verbs::collect(std::vector<Beat>& beats, Deadline limit) {
   for (const Beat& late : beats) *late.reply = outcome(Outcome::busy, silence);
   beats.clear();
   if (doubt) return Error{.message = silence, .retryable = true, .in_doubt = true};
+  if (problem) return *problem;
   return {};
 }
 
@@ -98,6 +108,10 @@ Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Re
   const auto collect_all = [&] {
     if (auto heard = collect(sent, limit); !heard) done = heard;
   };
+  const auto answer = [&](std::size_t i, const Result<Reply>& reply) {
+    if (!reply) done = reply.error();
+    *replies[i] = reply ? *reply : outcome(Outcome::busy, reply.error().message);
+  };
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Request& request = *requests[i];
     const std::string& key = request.asks[0].key;
@@ -106,7 +120,7 @@ Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Re
     if (under_way) collect_all();
     Entry* entry = grants_.book().find(key, request.grant);
     if (entry == nullptr || !entry->holds || entry->holder.expires <= grants_.now()) {
-      *replies[i] = lost(grants_.why_lost(request.grant));
+      answer(i, gone(request, grants_.why_lost(request.grant)));
     } else if (entry->holder.revoked) {
       *replies[i] = lost("revoked: " + entry->holder.reason);
     } else if (entry->holder.state == HolderState::handed) {
@@ -115,9 +129,9 @@ Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Re
       *replies[i] = outcome(Outcome::busy, "no time was left for it");
     } else if (auto begun = entry->session->send_beat(entry->lock, request.change, deadline_);
                !begun) {
-      *replies[i] = after_beat(*entry, begun.error());
+      answer(i, after_beat(*entry, begun.error(), request.change));
     } else {
-      sent.push_back({entry, replies[i], !request.change.empty()});
+      sent.push_back({entry, replies[i], !request.change.empty(), &request.change});
     }
     if (!request.change.empty()) changed(key);
   }

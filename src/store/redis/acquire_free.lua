@@ -17,10 +17,12 @@ if now > not_after then return end
 local real = now
 if clock >= 0 then now = clock end
 local counter, schema, keep = keys[count + 1], keys[count + 2], own[2]
-local last = tonumber(call('GET', counter) or 0)
+local last = tonumber(call('GET', counter) or 0) or 0
 -- Where a region's counter is to start is not for here.
 if last == 0 or (schema and call('GET', schema) or '0') ~= own[1] then return {0} end
 local first = last < now and now or last + 1
+-- Near 2^52 apply.lua says what is wrong.
+if not (first + count < 4503599626321920) then return {0} end
 local start, shape = '1\149\145\220\0\016', '>BdBdBd'
 if count == 1 then
   local value = start .. pack(shape, 203, first, 203, now, 203, now + hold) .. own[4]

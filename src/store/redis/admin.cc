@@ -5,8 +5,10 @@
 
 #include "baton/redis_store.h"
 #include "store/common/findings.h"
+#include "store/common/url.h"
 #include "store/redis/examine.h"
 #include "store/redis/find.h"
+#include "store/redis/forget.lua.h"
 #include "store/redis/raise.lua.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/redis_store.h"
@@ -21,8 +23,8 @@ using WallClock = std::function<std::chrono::microseconds()>;
 // The layout of the keys and values. A digit before each value leaves room for others.
 constexpr int kSchemaVersion = 1;
 
-// Lua's numbers are whole up to 2^53.
-constexpr Token kHighestFloor = Token{1} << 52;
+// Where apply.lua gives no more tokens.
+constexpr Token kSpent = (Token{1} << 52) - (Token{1} << 20);
 
 // The lines "name:value" of INFO.
 std::map<std::string, std::string> parse_info(std::string_view text) {
@@ -103,14 +105,52 @@ class RedisAdmin final : public StoreAdmin {
     if (!info) return info.error();
     redis::Facts facts{.info = parse_info(info->text),
                        .replica = server.is_replica(),
-                       .wait_replicas = settings_.wait_replicas};
+                       .wait_replicas = settings_.wait_replicas,
+                       .unverified = settings_.tls && !settings_.verify,
+                       .password_in_clear = !settings_.password.empty() && !settings_.tls &&
+                                            !store::is_local(settings_.node.host)};
     facts.memory_policy = config(server, "maxmemory-policy", facts.info, deadline);
     facts.memory_limit = config(server, "maxmemory", facts.info, deadline);
     facts.fsync = config(server, "appendfsync", facts.info, deadline);
     std::vector<Finding> measured;
     if (!facts.replica && !service_.clustered) examine_speed(server, ttl, deadline, measured);
     examine_clock(server, deadline, measured);
+    if (auto damaged = store::damaged_finding(store::damaged_names([&](const Query& query) {
+          return redis::find(service_, seat_, query, std::nullopt, deadline);
+        }))) {
+      measured.push_back(std::move(*damaged));
+    }
     return redis::examine(facts, std::move(measured));
+  }
+
+  Result<void> forget_damaged(const std::string& key, Deadline deadline) override {
+    if (auto connection = connect(deadline); !connection) return connection.error();
+    const std::string name = service_.layout.name(key);
+    const int slot = redis::slot_of(name);
+    auto server = seat_.to(service_.node_of(slot), deadline);
+    if (!server) return server.error();
+    auto value = (*server)->ask({"GET", name}, deadline);
+    if (value && value->is_error("MOVED ")) {
+      service_.learn_moved(value->text);
+      server = seat_.to(service_.node_of(slot), deadline);
+      if (!server) return server.error();
+      value = (*server)->ask({"GET", name}, deadline);
+    }
+    if (!value) return value.error();
+    const auto state = redis::state_in(*value);
+    if (!state && value->kind == Value::Kind::error) {
+      return redis::error_for(value->text, settings_);
+    }
+    if (!state) return store::nothing_stored(key);
+    if (*state) return store::not_damaged(key);
+    const bool text = value->kind == Value::Kind::text;
+    auto removed = (*server)->ask({"EVAL", embedded::store_redis::forget_lua, "1", name,
+                                   text ? value->text : "", text ? "string" : ""},
+                                  deadline);
+    if (!removed) return removed.error();
+    if (removed->kind == Value::Kind::error) return redis::error_for(removed->text, settings_);
+    if (removed->number == 0) return store::changed_meanwhile(key);
+    return {};
   }
 
   Result<std::pair<int, int>> migrate(Deadline deadline) override {
@@ -120,8 +160,9 @@ class RedisAdmin final : public StoreAdmin {
   }
 
   Result<void> raise_tokens(Token floor, Deadline deadline) override {
-    if (floor >= kHighestFloor) {
-      return Error{.code = Code::bad_request, .message = "a token in Redis is below 2^52"};
+    if (floor >= kSpent) {
+      return Error{.code = Code::bad_request,
+                   .message = "a token in Redis is below 2^52 - 2^20; nothing was raised"};
     }
     auto connection = connect(deadline);
     if (!connection) return connection.error();
@@ -169,16 +210,25 @@ class RedisAdmin final : public StoreAdmin {
   void examine_speed(redis::Connection& server, Millis ttl, Deadline deadline,
                      std::vector<Finding>& findings) const {
     const std::string key = service_.layout.floor() + ".doctor";
+    bool full = false;
     const auto slowest = store::slowest_of(4, [&] {
       const auto set = server.ask({"SET", key, "", "PX", "1"}, deadline);
+      full = set && set->is_error("OOM");
       return set && set->kind != Value::Kind::error;
     });
-    if (!slowest) {
+    if (full) {
+      findings.push_back({.code = "memory-full",
+                          .severity = Severity::danger,
+                          .what = settings_.location + " has no memory left (maxmemory)",
+                          .cost = "no lock can be taken or queued for; those that are held are "
+                                  "still renewed and released",
+                          .mend = "raise maxmemory, or remove other data"});
+    } else if (!slowest) {
       findings.push_back({.code = "not-writable",
                           .severity = Severity::danger,
                           .what = settings_.location + " refuses to write",
                           .cost = "no lock can be taken",
-                          .mend = "is its memory full, its disk, or does the user lack +set?"});
+                          .mend = "is its disk full, or does the user lack +set?"});
     } else if (auto slow = store::slow_finding(*slowest, ttl, settings_.location)) {
       findings.push_back(std::move(*slow));
     }

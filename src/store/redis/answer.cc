@@ -55,7 +55,17 @@ void read_claimant(Unpacker& in, core::Claimant& who) {
   }
 }
 
-core::StoreTime time_in(Unpacker& in) { return core::StoreTime(in.number()); }
+core::StoreTime time_in(Unpacker& in) {
+  const core::StoreTime time(in.number());
+  if (!core::is_stored_time(time)) throw std::runtime_error("a time out of range");
+  return time;
+}
+
+Millis span_in(Unpacker& in) {
+  const Millis span(in.number());
+  if (!core::is_stored_span(span)) throw std::runtime_error("a time span out of range");
+  return span;
+}
 
 core::Holder read_holder(Unpacker& in) {
   in.array_of(16);
@@ -63,8 +73,8 @@ core::Holder read_holder(Unpacker& in) {
   holder.token = static_cast<Token>(in.number());
   holder.since = time_in(in);
   holder.expires = time_in(in);
-  holder.ttl = Millis(in.number());
-  holder.at_least_for = Millis(in.number());
+  holder.ttl = span_in(in);
+  holder.at_least_for = span_in(in);
   holder.grant = grant_in(in.text());
   holder.mode = mode_in(in.number());
   const auto state = in.number();
@@ -83,9 +93,9 @@ core::Waiter read_waiter(Unpacker& in) {
   core::Waiter waiter;
   waiter.turn = static_cast<std::uint64_t>(in.number());
   waiter.stale = time_in(in);
-  waiter.handoff = Millis(in.number());
-  waiter.ttl = Millis(in.number());
-  waiter.at_least_for = Millis(in.number());
+  waiter.handoff = span_in(in);
+  waiter.ttl = span_in(in);
+  waiter.at_least_for = span_in(in);
   waiter.grant = grant_in(in.text());
   waiter.mode = mode_in(in.number());
   waiter.alone = in.flag();
@@ -94,14 +104,37 @@ core::Waiter read_waiter(Unpacker& in) {
   return waiter;
 }
 
-LockInfo describe(const Request& request, std::string_view value, core::StoreTime now) {
-  const auto state = value.empty() ? core::NameState{} : read_value(value);
-  return core::describe(request.asks[0].key, state, now, ~std::size_t{0});
+Reply denied(const Request& request, std::string_view problem) {
+  std::string names;
+  for (const Ask& ask : request.asks) names += (names.empty() ? "'" : ", '") + ask.key + "'";
+  Reply reply;
+  reply.outcome = Outcome::denied;
+  reply.message = "what the store knows of " + names + " is damaged: " + std::string(problem);
+  return reply;
 }
 
-std::string explain(std::string_view problem) {
-  return problem == "WRONGTYPE" ? "there is something else in Redis under the key of this name"
-                                : "the value of this name in Redis is not Baton's, or damaged";
+Reply described(const Request& request, std::string_view value, core::StoreTime now) {
+  Reply reply;
+  reply.outcome = Outcome::done;
+  try {
+    const auto state = value.empty() ? core::NameState{} : read_value(value);
+    reply.info = core::describe(request.asks[0].key, state, now, ~std::size_t{0});
+  } catch (const std::exception& problem) {
+    return denied(request, problem.what());
+  }
+  return reply;
+}
+
+Reply refused(const Request& request, std::string_view problem) {
+  if (problem == "NOTOKENS") {
+    Reply reply;
+    reply.message =
+        "the token counter of this region or the server's clock has come near 2^52, where tokens "
+        "would repeat; docs/stores/redis.md says how to go on";
+    return reply;
+  }
+  return denied(request, problem == "WRONGTYPE" ? "there is something else in Redis under its key"
+                                                : "its value in Redis is not Baton's, or cut");
 }
 
 // [outcome, tokens, ordinal, text, holders, ends, message]
@@ -139,10 +172,9 @@ Reply read_reply(Unpacker& in, const Request& request, core::StoreTime now) {
     reply.outcome = Outcome::granted;
     reply.tokens = {static_cast<Token>(in.number())};
   } else if (size == 2 && tag == 8) {
-    reply.outcome = Outcome::done;
-    reply.info = describe(request, in.text(), now);
+    return described(request, in.text(), now);
   } else if (size == 2 && tag == 9) {
-    reply.message = explain(in.text());
+    return refused(request, in.text());
   } else {
     throw std::runtime_error("an unknown kind of reply");
   }

@@ -12,7 +12,7 @@ namespace baton::store::redis {
 struct Answer {
   std::int64_t server_time = 0;  // microseconds
   bool late = false;             // it came too late, and nothing has happened
-  std::vector<Reply> replies;    // invalid with a message: the name's value is not ours
+  std::vector<Reply> replies;    // denied: the name's value is damaged; invalid: no tokens
 };
 [[nodiscard]] Answer read_answer(std::string_view bytes, const std::vector<const Request*>& asked);
 

@@ -40,12 +40,15 @@ if absent[1] and redis.call('EXISTS', unpack(absent)) > 0 then
 end
 
 -- Tokens and turns: one counter a region, above the microseconds since 1970 and above all before.
+-- Lua's numbers are whole up to 2^53, and then they repeat. So a region whose counter comes near
+-- 2^52 gives no more; the room left is for what one request draws.
+local SPENT = 4503599626321920  -- 2^52 - 2^20
 local last, drawn = {}, {}
 local function counter(region)
   if last[region] then return last[region] end
   local value = raw[version_keys + region]
   if not value and ARGV[5] ~= '' then value = redis.call('GET', ARGV[5]) end
-  last[region] = tonumber(value or 0)
+  last[region] = tonumber(value or 0) or SPENT
   return last[region]
 end
 local function draw(region, above)
@@ -55,6 +58,9 @@ local function draw(region, above)
   return token
 end
 function batch.next(n) return draw(region_of and region_of[n] or 1, 0) end
+function batch.spent(n)
+  return not (math.max(counter(region_of and region_of[n] or 1), now) < SPENT)  -- nor NaN
+end
 -- The same in all queues of a request, and above all that these queues have seen.
 function batch.turn(states)
   local turn = 0
@@ -95,7 +101,9 @@ local function short_way(r)
   if type(n) ~= 'number' or batch.long[n] or batch.foreign[n] then return end
   local value = raw[n]
   if r[1] == 0 then
-    if not value and r[10] and r[5] == batch.version then return take_free(n, r) end
+    if not value and r[10] and r[5] == batch.version and not batch.spent(n) then
+      return take_free(n, r)
+    end
   elseif value and (r[1] == 2 or r[1] == 4) and r[4] and string.byte(value, 1) == 49 and
          sub(value, 53, 68) == r[2] and double('>d', value, 26) > now then
     if r[1] == 2 then return renew_sole(n, value) end
@@ -108,13 +116,17 @@ end
 
 local long_way, each_changed
 local answers = {}
+local asks_for_more = false  -- some request is an acquire
 for i, r in ipairs(order[5]) do
+  asks_for_more = asks_for_more or r[1] == 0
   local answer = short_way(r)
   if not answer then
     if not long_way then long_way, each_changed = baton_long_way(batch) end
     local fine, made = pcall(long_way, r)
-    -- These two are found out before anything has changed.
-    if not fine and made ~= 'WRONGTYPE' and made ~= 'BADVALUE' then error(made) end
+    -- These are found out before the request has changed anything.
+    if not fine and made ~= 'WRONGTYPE' and made ~= 'BADVALUE' and made ~= 'NOTOKENS' then
+      error(made)
+    end
     answer = fine and made or '\146\009' .. cmsgpack.pack(made)
   end
   answers[i] = answer
@@ -123,21 +135,31 @@ end
 -- Until all that it says has ended; the server's clock for keys may be a moment behind. In tests
 -- time may stand still.
 local KEPT = ARGV[2] == '' and 10 or 600000
+-- A server at maxmemory refuses SET, but only as the first write of a script. What keeps or ends a
+-- grant that is there needs no new memory, so it begins with a write that never needs any.
+local function set(key, ...)
+  local refusal = redis.pcall('SET', key, ...).err
+  if not refusal then return end
+  if not asks_for_more and string.find(refusal, 'OOM', 1, true) then
+    redis.call('PEXPIREAT', key, string.format('%.0f', real / 1000 + 86400000))
+  end
+  redis.call('SET', key, ...)
+end
 local function write(n, value, until_us)
-  if n == batch.schema_at then redis.call('SET', KEYS[1], batch.version) end
+  if n == batch.schema_at then set(KEYS[1], batch.version) end
   if not value then
     redis.call('DEL', KEYS[n])
   elseif until_us then
-    redis.call('SET', KEYS[n], value, 'PX', math.ceil((until_us - now) / 1000) + KEPT)
+    set(KEYS[n], value, 'PX', math.ceil((until_us - now) / 1000) + KEPT)
   else
-    redis.call('SET', KEYS[n], value)
+    set(KEYS[n], value)
   end
 end
 for n, until_us in pairs(ends) do
   if not batch.long[n] then write(n, raw[n], until_us) end
 end
 if each_changed then each_changed(write) end
-for region in pairs(drawn) do redis.call('SET', KEYS[version_keys + region], last[region]) end
+for region in pairs(drawn) do set(KEYS[version_keys + region], last[region]) end
 for _, wake in ipairs(batch.wakes) do
   if wake[1] ~= '' then redis.pcall('PUBLISH', ARGV[4] .. wake[1], wake[2]) end
 end

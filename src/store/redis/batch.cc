@@ -160,6 +160,7 @@ bool BatchRun::must_be_replicated() const {
 }
 
 Result<std::vector<Reply>> BatchRun::send(Seat& seat, Instant entered, Deadline deadline) {
+  unconnected_ = false;
   entered_ = entered;
   deadline_ = std::min(deadline, entered + service_.settings.apply_limit);
   for (int i = 0; i < kRounds; ++i) {
@@ -178,7 +179,7 @@ Result<std::vector<Reply>> BatchRun::answer() {
     if (!bill.refused) continue;
     for (const std::size_t place : bill.parcel.places()) give_up_on(place);
   }
-  // Of one request alone the caller learns best what is wrong with its name.
+  // Of one request alone the caller learns best what is wrong.
   if (batch_.size() == 1 && replies_[0].outcome == Outcome::invalid) {
     return Error{.code = Code::bad_store,
                  .message = batch_[0].asks[0].key + ": " + replies_[0].message};
@@ -227,6 +228,7 @@ Result<void> BatchRun::round(Seat& seat) {
 Result<Connection*> BatchRun::ready(Seat& seat, const Node& node) {
   auto connection = seat.to(node, deadline_);
   if (!connection) {
+    unconnected_ = true;
     service_.forget_nodes();
     return connection.error();
   }

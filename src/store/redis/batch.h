@@ -50,8 +50,10 @@ class BatchRun {
   [[nodiscard]] Lane lane() const { return renewals_only_ ? Lane::renewals : Lane::requests; }
   [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
 
-  // `entered` is when the caller came: nothing takes effect later than the limit after it.
+  // `entered` is when the caller came: nothing takes effect later than the limit after it. What
+  // failed because there was no connection may be sent again on another seat.
   Result<std::vector<Reply>> send(Seat& seat, Instant entered, Deadline deadline);
+  [[nodiscard]] bool unconnected() const { return unconnected_; }
 
  private:
   struct Waybill {
@@ -90,6 +92,7 @@ class BatchRun {
   std::vector<Reply> replies_;
   std::vector<Waybill> bills_;
   bool renewals_only_ = true;
+  bool unconnected_ = false;  // the last send() failed for want of a connection
   bool answered_ = false;     // a part of this batch has taken effect
   std::set<Node> forgetful_;  // nodes that do not know our scripts
   std::optional<Error> refusal_;

@@ -17,6 +17,7 @@
 #include <hiredis/hiredis.h>
 
 #include "store/redis/redis_error.h"
+#include "store/redis/tls.h"
 
 namespace baton::store::redis {
 namespace {
@@ -25,45 +26,6 @@ constexpr Millis kClockAge{10'000};
 constexpr Millis kIdle{1};
 constexpr Millis kReadSlice{100};
 constexpr std::size_t kMaxReplyBytes = std::size_t{1} << 28;
-
-bool wait_for(int socket, short events, Deadline deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
-    if (left <= Millis{0}) return false;
-    pollfd waiting{socket, events, 0};
-    const int ready =
-        poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
-    if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
-  }
-}
-
-Value value_of(const redisReply& reply) {
-  Value value;
-  switch (reply.type) {
-    case REDIS_REPLY_STRING:
-    case REDIS_REPLY_STATUS:
-      value.kind = Value::Kind::text;
-      value.text.assign(reply.str, reply.len);
-      break;
-    case REDIS_REPLY_ERROR:
-      value.kind = Value::Kind::error;
-      value.text.assign(reply.str, reply.len);
-      break;
-    case REDIS_REPLY_INTEGER:
-      value.kind = Value::Kind::number;
-      value.number = reply.integer;
-      break;
-    case REDIS_REPLY_ARRAY:
-      value.kind = Value::Kind::list;
-      value.list.reserve(reply.elements);
-      for (std::size_t i = 0; i < reply.elements; ++i) {
-        value.list.push_back(value_of(*reply.element[i]));
-      }
-      break;
-    default: break;
-  }
-  return value;
-}
 
 // What TIME answers.
 std::optional<std::int64_t> time_in(const Value& value) {
@@ -115,10 +77,52 @@ void tune(int socket, const Node& node, Millis patience) {
 
 }  // namespace
 
+Value value_of(const redisReply& reply) {
+  Value value;
+  switch (reply.type) {
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+      value.kind = Value::Kind::text;
+      value.text.assign(reply.str, reply.len);
+      break;
+    case REDIS_REPLY_ERROR:
+      value.kind = Value::Kind::error;
+      value.text.assign(reply.str, reply.len);
+      break;
+    case REDIS_REPLY_INTEGER:
+      value.kind = Value::Kind::number;
+      value.number = reply.integer;
+      break;
+    case REDIS_REPLY_ARRAY:
+      value.kind = Value::Kind::list;
+      value.list.reserve(reply.elements);
+      for (std::size_t i = 0; i < reply.elements; ++i) {
+        value.list.push_back(value_of(*reply.element[i]));
+      }
+      break;
+    default: break;
+  }
+  return value;
+}
+
+redisReader* new_reader() { return redisReaderCreate(); }
+
+bool wait_for(int socket, short events, Deadline deadline) {
+  for (;;) {
+    const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
+    if (left <= Millis{0}) return false;
+    pollfd waiting{socket, events, 0};
+    const int ready =
+        poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
+  }
+}
+
 Connection::Connection(const Settings& settings, Node node)
-    : settings_(settings), node_(std::move(node)), reader_(redisReaderCreate()) {}
+    : settings_(settings), node_(std::move(node)), reader_(new_reader()) {}
 
 Connection::~Connection() {
+  tls_.reset();
   if (socket_ >= 0) close(socket_);
   if (reader_ != nullptr) redisReaderFree(reader_);
 }
@@ -129,6 +133,10 @@ Result<std::unique_ptr<Connection>> Connection::open(const Settings& settings, c
   if (auto connected = connection->connect(deadline); !connected) return connected.error();
   if (auto begun = connection->begin_session(deadline); !begun) {
     begun.error().in_doubt = false;  // nothing was asked for yet
+    // With TLS 1.3 a client learns only now that its handshake was not good enough.
+    if (connection->tls_ && connection->tls_->wants_certificate()) {
+      begun.error().message += "; the server wants a client's certificate: give cert= and key=";
+    }
     return begun.error();
   }
   return connection;
@@ -152,7 +160,30 @@ Result<void> Connection::connect(Deadline deadline) {
   socket_ = connect_to(node_, std::min(left, settings_.apply_limit), why);
   if (socket_ < 0) return gone(why, false);
   tune(socket_, node_, settings_.apply_limit);
+  if (!settings_.tls) return {};
+  auto tls = Tls::handshake(socket_, settings_, node_,
+                            std::min(deadline, BootClock::now() + settings_.apply_limit));
+  if (!tls) return tls.error();
+  tls_ = std::move(*tls);
   return {};
+}
+
+ssize_t Connection::write_bytes(std::string_view bytes) {
+  if (tls_) return tls_->write(bytes.data(), bytes.size());
+  return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+ssize_t Connection::read_bytes(char* bytes, std::size_t size, bool may_wait) {
+  if (!tls_) return recv(socket_, bytes, size, may_wait ? 0 : MSG_DONTWAIT);
+  const auto got = tls_->read(bytes, size);
+  if (got >= 0 || errno != EAGAIN || !may_wait) return got;
+  (void)wait_for(socket_, POLLIN, BootClock::now() + kReadSlice);
+  return tls_->read(bytes, size);
+}
+
+Error Connection::hung_up(bool in_doubt) {
+  const bool explained = tls_ && !tls_->problem().empty();
+  return gone(explained ? tls_->problem() : "the server has hung up", in_doubt);
 }
 
 // HELLO says who the server is, and tells it who we are.
@@ -195,7 +226,7 @@ void Connection::read_greeting(const Value& greeting) {
 
 Result<void> Connection::flush(std::string_view bytes, Deadline deadline, bool& sent_any) {
   while (!bytes.empty()) {
-    const auto sent = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const auto sent = write_bytes(bytes);
     if (sent > 0) {
       sent_any = true;
       bytes.remove_prefix(static_cast<std::size_t>(sent));
@@ -203,13 +234,13 @@ Result<void> Connection::flush(std::string_view bytes, Deadline deadline, bool& 
     }
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno != EAGAIN && errno != EWOULDBLOCK) {
-      return gone(std::strerror(errno), sent_any);
+      return errno == EPROTO ? hung_up(sent_any) : gone(std::strerror(errno), sent_any);
     }
     // A server with much to say may not listen before it is heard.
     if (!wait_for(socket_, POLLOUT | POLLIN, deadline)) {
       return gone("no answer in time", sent_any);
     }
-    if (!read_some()) return gone("the server has hung up", sent_any);
+    if (!read_some()) return hung_up(sent_any);
   }
   return {};
 }
@@ -218,7 +249,7 @@ Result<void> Connection::flush(std::string_view bytes, Deadline deadline, bool& 
 bool Connection::read_some(bool may_wait) {
   std::array<char, 16384> buffer;
   for (;;) {
-    const auto got = recv(socket_, buffer.data(), buffer.size(), may_wait ? 0 : MSG_DONTWAIT);
+    const auto got = read_bytes(buffer.data(), buffer.size(), may_wait);
     if (got > 0) {
       if (redisReaderFeed(reader_, buffer.data(), static_cast<std::size_t>(got)) != REDIS_OK ||
           reader_->len > kMaxReplyBytes) {
@@ -263,7 +294,7 @@ Result<std::vector<Value>> Connection::exchange(const Commands& commands, Deadli
     // To block in recv takes one call, to poll takes two, but ends in time.
     const bool in_a_hurry = deadline - BootClock::now() < 2 * kReadSlice;
     if (in_a_hurry && !wait_for(socket_, POLLIN, deadline)) return gone("no answer in time", true);
-    if (!read_some(!in_a_hurry)) return gone("the server has hung up", true);
+    if (!read_some(!in_a_hurry)) return hung_up(true);
   }
   used_ = BootClock::now();
   return values;

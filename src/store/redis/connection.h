@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "baton/clock.h"
 #include "baton/result.h"
 #include "store/redis/commands.h"
@@ -16,6 +18,11 @@ struct redisReply;
 struct redisReader;
 
 namespace baton::store::redis {
+
+class Tls;
+
+// Until one of the events has come, as poll(2) names them; false if the deadline came first.
+bool wait_for(int socket, short events, Deadline deadline);
 
 // What a server answers to one command.
 struct Value {
@@ -29,6 +36,11 @@ struct Value {
     return kind == Kind::error && text.starts_with(word);
   }
 };
+
+[[nodiscard]] Value value_of(const redisReply& reply);
+
+// Reads replies; nullptr if there is no memory.
+[[nodiscard]] redisReader* new_reader();
 
 // One connection to one server. Every wait ends at its deadline. Not thread-safe.
 //
@@ -79,12 +91,16 @@ class Connection {
   Result<void> flush(std::string_view bytes, Deadline deadline, bool& sent_any);
   bool next(Value& value);
   bool read_some(bool may_wait = false);
+  ssize_t write_bytes(std::string_view bytes);
+  ssize_t read_bytes(char* bytes, std::size_t size, bool may_wait);
+  Error hung_up(bool in_doubt);
   Error gone(const std::string& why, bool in_doubt);
   void read_greeting(const Value& greeting);
 
   const Settings& settings_;
   Node node_;
   int socket_ = -1;
+  std::unique_ptr<Tls> tls_;  // with rediss:
   redisReader* reader_;
   Commands commands_;
   bool usable_ = true;

@@ -22,6 +22,7 @@ class Examiner : private Findings {
       add("read-only-replica", Severity::danger, "this server is a read-only replica",
           "no lock can be taken, renewed or released here", "give the address of the master");
     }
+    line();
     memory();
     if (!facts_.info.empty()) persistence();
     replication();
@@ -30,9 +31,21 @@ class Examiner : private Findings {
   }
 
  private:
-  [[nodiscard]] std::string line(const std::string& name) const {
+  [[nodiscard]] std::string info(const std::string& name) const {
     const auto it = facts_.info.find(name);
     return it == facts_.info.end() ? std::string() : it->second;
+  }
+
+  void line() {
+    if (facts_.unverified) {
+      add("tls-unverified", Severity::danger, "nobody checks who answers (verify=no)",
+          "whoever answers gets the password, and can say of any lock that it is free",
+          "give the server's CA with ?ca= and leave out verify=no");
+    }
+    if (facts_.password_in_clear) {
+      add("password-in-clear", Severity::warning, "the password goes over the network as it is",
+          "whoever listens can take, break and forget any lock", "rediss:// instead of redis://");
+    }
   }
 
   void memory() {
@@ -46,7 +59,7 @@ class Examiner : private Findings {
   }
 
   void persistence() {
-    if (line("aof_enabled") != "1") {
+    if (info("aof_enabled") != "1") {
       add("no-append-only-file", Severity::warning, "there is no append-only file",
           "a restart of the server forgets locks that are held; only the fence protects then",
           "appendonly yes and appendfsync always");
@@ -58,7 +71,7 @@ class Examiner : private Findings {
   }
 
   void replication() {
-    const std::string text = line("connected_slaves");
+    const std::string text = info("connected_slaves");
     int replicas = 0;
     std::from_chars(text.data(), text.data() + text.size(), replicas);
     if (facts_.wait_replicas > replicas) {

@@ -15,7 +15,9 @@ struct Facts {
   std::string memory_limit;
   std::string fsync;
   bool replica = false;
-  int wait_replicas = 0;  // as the URL says
+  int wait_replicas = 0;  // as the URL says, as the next two
+  bool unverified = false;
+  bool password_in_clear = false;
 };
 
 // What they mean, and what was measured besides: the worst first.

@@ -8,6 +8,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "core/fence.h"
 #include "store/redis/fence.lua.h"
 #include "store/redis/layout.h"
 
@@ -24,7 +25,10 @@ using Answered = std::unique_ptr<redisReply, Free>;
 const std::string& script() {
   static const std::string text =
       std::string(redis_fence_script()) +
-      "return baton_fence(KEYS[1], ARGV[1], ARGV[2], KEYS[2], ARGV[3] == 'look')";
+      // The keys of the fence, then as many of the locks, or none; the modes and tokens in pairs.
+      "local asks, count = {}, (#ARGV - 1) / 2\n"
+      "for i = 1, count do asks[i] = {KEYS[i], ARGV[2 * i], ARGV[2 * i + 1], KEYS[count + i]} end\n"
+      "return baton_fence_all(asks, ARGV[1] == 'look')";
   return text;
 }
 
@@ -51,6 +55,11 @@ Error error_of(std::string_view text) {
   if (text.find("unknown lock mode") != std::string_view::npos ||
       text.find("above zero") != std::string_view::npos) {
     error.code = Code::bad_request;
+  } else if (starts("CROSSSLOT")) {
+    error.code = Code::unsupported;
+    error.message =
+        "in a cluster the names of this lease are in different slots: fence in a script of your "
+        "own, with keys of one hash tag (docs/stores/redis.md)";
   } else if (starts("NOAUTH") || starts("NOPERM") ||
              text.find("can't run this command") != std::string_view::npos) {
     error.code = Code::unauthorized;
@@ -62,23 +71,35 @@ Error error_of(std::string_view text) {
   return error;
 }
 
-// Looks at the lock too where it can: under the default prefix, and not in another slot.
-Answered run(redisContext* connection, std::string_view key, Mode mode, Token token,
-             bool only_look) {
-  const std::string own = std::string(kKeyStart) + std::string(key);
-  const std::string lock = store::redis::Layout("baton").name(key);
-  const std::string word(short_name(mode));
-  const std::string number = std::to_string(token);
-  const std::string how = only_look ? "look" : "record";
-  Answered reply = ask(connection, {"EVAL", script(), "2", own, lock, word, number, how});
+std::string key_in_fence(const FenceToken& token) { return std::string(kKeyStart) + token.key; }
+
+// Looks at the locks too where it can: under the default prefix, and not in another slot.
+Answered run(redisContext* connection, std::span<const FenceToken> tokens, bool only_look) {
+  std::vector<std::string> fences;
+  std::vector<std::string> locks;
+  std::vector<std::string> values{only_look ? "look" : "record"};
+  for (const FenceToken& token : tokens) {
+    fences.push_back(key_in_fence(token));
+    locks.push_back(store::redis::Layout("baton").name(token.key));
+    values.emplace_back(short_name(token.mode));
+    values.push_back(std::to_string(token.token));
+  }
+  const auto call = [&](std::vector<std::string> keys) {
+    std::vector<std::string> words{"EVAL", script(), std::to_string(keys.size())};
+    words.insert(words.end(), keys.begin(), keys.end());
+    words.insert(words.end(), values.begin(), values.end());
+    return ask(connection, words);
+  };
+  std::vector<std::string> both = fences;
+  both.insert(both.end(), locks.begin(), locks.end());
+  Answered reply = call(std::move(both));
   const bool elsewhere = reply != nullptr && reply->type == REDIS_REPLY_ERROR &&
                          std::string_view(reply->str, reply->len).starts_with("CROSSSLOT");
-  return elsewhere ? ask(connection, {"EVAL", script(), "1", own, word, number, how})
-                   : std::move(reply);
+  return elsewhere ? call(std::move(fences)) : std::move(reply);
 }
 
-Result<void> judge(const redisContext* connection, const Answered& reply, std::string_view key,
-                   Token token) {
+Result<void> judge(const redisContext* connection, const Answered& reply,
+                   std::span<const FenceToken> tokens) {
   if (reply == nullptr) return unreachable(connection);
   const std::string_view text =
       reply->str == nullptr ? std::string_view() : std::string_view(reply->str, reply->len);
@@ -89,9 +110,11 @@ Result<void> judge(const redisContext* connection, const Answered& reply, std::s
       return Error{.code = Code::bad_request,
                    .message = "a fence comes before MULTI: it must be answered at once"};
     default:
-      return Error{.code = Code::fenced,
-                   .message = "fenced: token " + std::to_string(token) + " of " + std::string(key) +
-                              " is older than " + std::string(text)};
+      return Error{
+          .code = Code::fenced,
+          .message = "fenced: token " + std::to_string(tokens[0].token) + " of " + tokens[0].key +
+                     (tokens.size() == 1 ? "" : ", or one of the other names of its lease,") +
+                     " is older than " + std::string(text)};
   }
 }
 
@@ -110,16 +133,23 @@ Result<void> install_fence(redisContext* connection) {
 // second look finds nothing to record. Whoever is refused begins no transaction of this fence, so
 // the watch goes: it would break another one. After an error that passes it stays: UNWATCH would
 // also drop the watches of earlier fences, whose transaction may go on.
-Result<void> fence(redisContext* connection, std::string_view key, Mode mode, Token token) {
-  if (auto fine = judge(connection, run(connection, key, mode, token, false), key, token); !fine) {
-    return fine;
-  }
-  const Answered watched = ask(connection, {"WATCH", std::string(kKeyStart) + std::string(key)});
+Result<void> fence(redisContext* connection, std::span<const FenceToken> tokens) {
+  auto fine = fence_alone(connection, tokens);
+  if (!fine) return fine;
+  std::vector<std::string> watch{"WATCH"};
+  for (const FenceToken& token : tokens) watch.push_back(key_in_fence(token));
+  const Answered watched = ask(connection, watch);
   if (watched == nullptr) return unreachable(connection);
   if (watched->type == REDIS_REPLY_ERROR) return error_of({watched->str, watched->len});
-  auto fine = judge(connection, run(connection, key, mode, token, true), key, token);
+  fine = judge(connection, run(connection, tokens, true), tokens);
   if (!fine && fine.error().code == Code::fenced) ask(connection, {"UNWATCH"});
   return fine;
+}
+
+Result<void> fence_alone(redisContext* connection, std::span<const FenceToken> tokens) {
+  const auto ordered = core::in_fence_order(tokens);
+  if (!ordered) return ordered.error();
+  return judge(connection, run(connection, *ordered, false), *ordered);
 }
 
 Result<Token> highest_fenced(redisContext* connection) {
@@ -153,8 +183,10 @@ Result<Token> highest_fenced(redisContext* connection) {
 
 namespace baton::store::redis {
 
-Result<void> look_at_fence(redisContext* connection, std::string_view key, Mode mode, Token token) {
-  return judge(connection, run(connection, key, mode, token, true), key, token);
+Result<void> look_at_fence(redisContext* connection, std::span<const FenceToken> tokens) {
+  const auto ordered = core::in_fence_order(tokens);
+  if (!ordered) return ordered.error();
+  return judge(connection, run(connection, *ordered, true), *ordered);
 }
 
 }  // namespace baton::store::redis

@@ -5,7 +5,7 @@
 namespace baton::store::redis {
 
 // As fence(), but records nothing.
-BATON_EXPORT Result<void> look_at_fence(redisContext* connection, std::string_view key, Mode mode,
-                                        Token token);
+BATON_EXPORT Result<void> look_at_fence(redisContext* connection,
+                                        std::span<const FenceToken> tokens);
 
 }  // namespace baton::store::redis

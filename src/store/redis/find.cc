@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
+#include <stdexcept>
 
 #include "core/apply.h"
 #include "store/redis/answer.h"
@@ -112,6 +113,19 @@ Result<Read> read_names(Service& service, Seat& seat, const Chunk& keys, Deadlin
 
 }  // namespace
 
+std::optional<Result<core::NameState>> state_in(const Value& value) {
+  const auto damaged = [](std::string what) {
+    return Result<core::NameState>(Error{.code = Code::bad_store, .message = std::move(what)});
+  };
+  if (value.is_error("WRONGTYPE ")) return damaged("damaged: not a string in Redis");
+  if (value.kind != Value::Kind::text) return std::nullopt;
+  try {
+    return Result<core::NameState>(read_value(value.text));
+  } catch (const std::exception& problem) {
+    return damaged(std::string("a damaged value: ") + problem.what());
+  }
+}
+
 Result<void> scan(Service& service, Seat& seat, const std::string& pattern, Deadline deadline,
                   const std::function<Result<void>(Connection&, const std::vector<Value>&)>& take) {
   const auto nodes = masters(service, seat, deadline);
@@ -147,9 +161,14 @@ Result<Page<LockInfo>> find(Service& service, Seat& seat, const Query& query,
       if (!read) return only_looked(read.error());
       for (std::size_t i = 0; i < keys.size(); ++i) {
         const Value& value = read->values[i];
-        if (value.kind != Value::Kind::text) continue;  // gone, or not ours
-        LockInfo info = core::describe(keys[i], read_value(value.text), at.value_or(read->now),
-                                       ~std::size_t{0});
+        const auto state = state_in(value);
+        if (!state) continue;  // gone
+        LockInfo info;
+        if (*state) {
+          info = core::describe(keys[i], **state, at.value_or(read->now), ~std::size_t{0});
+        } else {
+          info = {.key = keys[i], .damage = state->error().message};
+        }
         if (!core::matches(query, info)) continue;
         if (page.items.size() == limit) {
           page.next = page.items.back().key;

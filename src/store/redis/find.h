@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,9 @@ namespace baton::store::redis {
 // the first few thousand of them in mind, not all.
 [[nodiscard]] Result<Page<LockInfo>> find(Service& service, Seat& seat, const Query& query,
                                           std::optional<core::StoreTime> at, Deadline deadline);
+
+// What the value of a name means: nothing if there is none, an error if it is damaged.
+[[nodiscard]] std::optional<Result<core::NameState>> state_in(const Value& value);
 
 // Everything under a pattern, on every master of a cluster, a piece at a time.
 [[nodiscard]] Result<void> scan(

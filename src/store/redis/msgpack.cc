@@ -105,7 +105,11 @@ std::int64_t Unpacker::number() {
     case 0xCC: return static_cast<std::int64_t>(big_endian(1));
     case 0xCD: return static_cast<std::int64_t>(big_endian(2));
     case 0xCE: return static_cast<std::int64_t>(big_endian(4));
-    case 0xCF: return static_cast<std::int64_t>(big_endian(8));
+    case 0xCF: {
+      const std::uint64_t value = big_endian(8);
+      if (value >> 63 != 0) refuse();
+      return static_cast<std::int64_t>(value);
+    }
     case 0xD0: return static_cast<std::int8_t>(big_endian(1));
     case 0xD1: return static_cast<std::int16_t>(big_endian(2));
     case 0xD2: return static_cast<std::int32_t>(big_endian(4));

@@ -1,5 +1,6 @@
 #include "store/redis/pool.h"
 
+#include <algorithm>
 #include <thread>
 
 #include "store/common/some_bits.h"
@@ -9,8 +10,14 @@ namespace baton::store::redis {
 Result<Connection*> Seat::to(const Node& node, Deadline deadline) {
   auto& connection = connections_[node];
   if (connection && connection->still_there()) return connection.get();
+  if (brief_) deadline = std::min<Deadline>(deadline, BootClock::now() + settings_.apply_limit / 4);
   for (;;) {
     connection.reset();
+    if (brief_ && BootClock::now() < next_try_) {
+      return Error{.code = Code::unavailable,
+                   .message = "no connection to " + settings_.location,
+                   .retryable = true};
+    }
     auto opened = Connection::open(settings_, node, deadline);
     if (opened) {
       connection = std::move(*opened);
@@ -20,7 +27,8 @@ Result<Connection*> Seat::to(const Node& node, Deadline deadline) {
     // A node that a cluster no longer has is not worth waiting for.
     if (!opened.error().retryable || node != settings_.node) return opened.error();
     const Millis pause = backoff_.next(some_bits());
-    if (BootClock::now() + pause >= deadline) {
+    next_try_ = BootClock::now() + pause;
+    if (brief_ || next_try_ >= deadline) {
       opened.error().retry_after = pause;
       return opened.error();
     }
@@ -28,10 +36,15 @@ Result<Connection*> Seat::to(const Node& node, Deadline deadline) {
   }
 }
 
+bool Seat::connected() const {
+  const auto it = connections_.find(settings_.node);
+  return it != connections_.end() && it->second && it->second->still_there();
+}
+
 std::optional<std::size_t> Pool::free_seat(Lane lane) const {
   if (lane == Lane::renewals) return taken_[2] ? std::nullopt : std::optional<std::size_t>(2);
   for (std::size_t i = 0; i < 2; ++i) {
-    if (!taken_[i]) return i;
+    if (!taken_[i] && (lane == Lane::requests || seats_[i].connected())) return i;
   }
   return std::nullopt;
 }
@@ -40,8 +53,9 @@ Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
   std::unique_lock lock(mutex_);
   std::optional<std::size_t> found;
   while (!(found = free_seat(lane))) {
+    const bool hopeless = lane == Lane::shared && !taken_[0] && !taken_[1];
     const auto left = deadline - BootClock::now();
-    if (left <= left.zero()) {
+    if (hopeless || left <= left.zero()) {
       return Error{.code = Code::unavailable,
                    .message = "all connections to " + settings_.location + " are busy",
                    .retryable = true};

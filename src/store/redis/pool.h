@@ -14,8 +14,9 @@
 namespace baton::store::redis {
 
 // Renewals have a connection of their own: a queue of other requests must not cost a lease. One
-// that changes a note is such a request.
-enum class Lane { requests, renewals };
+// that changes a note is such a request. While that connection cannot be opened (the server takes
+// no more clients, or this process has no descriptor left), renewals share those of requests.
+enum class Lane { requests, renewals, shared };
 
 // The connections of one caller at a time: to the server that the URL names and, in a cluster, to
 // those that it sends us to. Opened when first needed and again after a failure, with a pause that
@@ -25,6 +26,10 @@ class Seat {
   explicit Seat(const Settings& settings) : settings_(settings) {}
 
   Result<Connection*> to(const Node& node, Deadline deadline);
+  [[nodiscard]] bool connected() const;  // to the server that the URL names
+
+  // While set, a connection is tried once and briefly, and not in the pause after a failure.
+  void set_brief(bool brief) { brief_ = brief; }
   void adopt(std::unique_ptr<Connection> connection) {
     connections_[settings_.node] = std::move(connection);
   }
@@ -33,6 +38,8 @@ class Seat {
   const Settings& settings_;
   std::map<Node, std::unique_ptr<Connection>> connections_;
   core::Backoff backoff_{Millis(20), Millis(2000)};
+  Instant next_try_{};
+  bool brief_ = false;
 };
 
 // Two seats for requests and one for renewals. Thread-safe.
@@ -59,7 +66,8 @@ class Pool {
     std::size_t seat_;
   };
 
-  // Waits for a free seat until the deadline.
+  // Waits for a free seat until the deadline. With Lane::shared: for one of requests that is
+  // connected, and not at all if none is.
   Result<Lease> take(Lane lane, Deadline deadline);
 
  private:

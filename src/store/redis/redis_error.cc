@@ -17,7 +17,10 @@ bool has_one_of(std::string_view text, std::initializer_list<std::string_view> w
 // Redis 7 puts the word first; older ones have it inside what they say about a script.
 Error error_for(std::string_view text, const Settings& settings) {
   const std::string said = settings.location + ": " + scrub(text, settings);
-  if (has_one_of(text, {"NOAUTH", "WRONGPASS", "NOPERM"})) {
+  if (has_one_of(text, {"NOAUTH", "WRONGPASS", "DENIED Redis"})) {
+    return Error{.code = Code::unauthorized, .message = said};
+  }
+  if (has_one_of(text, {"NOPERM"})) {
     return Error{.code = Code::unauthorized,
                  .message = said + "; docs/stores/redis.md lists the rights that Baton needs"};
   }

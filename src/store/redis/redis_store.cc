@@ -43,6 +43,9 @@ class RedisStore final : public LockStore {
     return contained([&]() -> Result<std::vector<Reply>> {
       BatchRun run(batch, at(), service_);
       if (run.nothing_to_send()) return run.replies();
+      if (run.lane() == Lane::renewals) {
+        if (auto renewed = renew_briefly(run, entered, deadline)) return std::move(*renewed);
+      }
       auto seat = pool_.take(run.lane(), deadline);
       if (!seat) return seat.error();
       return run.send(**seat, entered, deadline);
@@ -70,6 +73,23 @@ class RedisStore final : public LockStore {
   }
 
  private:
+  // A lease may run out while its connection is opened. So one try that is short, and then a
+  // connection for requests; nothing if none of those is open either.
+  std::optional<Result<std::vector<Reply>>> renew_briefly(BatchRun& run, Instant entered,
+                                                          Deadline deadline) {
+    {
+      auto own = pool_.take(Lane::renewals, deadline);
+      if (!own) return own.error();
+      (*own)->set_brief(true);
+      auto replies = run.send(**own, entered, deadline);
+      (*own)->set_brief(false);
+      if (replies || !run.unconnected()) return replies;
+    }
+    auto shared = pool_.take(Lane::shared, deadline);
+    if (!shared) return std::nullopt;
+    return run.send(**shared, entered, deadline);
+  }
+
   [[nodiscard]] std::optional<core::StoreTime> at() const {
     return options_.now ? std::optional(options_.now()) : std::nullopt;
   }

@@ -10,8 +10,8 @@ namespace {
 // Never with a piece of the URL: it may be a piece of the password.
 Error not_understood() {
   return bad_url(
-      "cannot understand the Redis URL; write redis://user:password@host:6379/0 or "
-      "redis+unix:///path/to/redis.sock, with %40 for '@', %2F for '/' and %25 for '%' in a "
+      "cannot understand the Redis URL; write redis://user:password@host:6379/0, rediss:// for TLS "
+      "or redis+unix:///path/to/redis.sock, with %40 for '@', %2F for '/' and %25 for '%' in a "
       "password");
 }
 
@@ -21,6 +21,22 @@ bool is_prefix(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_' || c == '.';
   });
+}
+
+Result<void> take_tls_option(std::string_view name, std::string_view written, Settings& settings) {
+  const auto value = percent_decoded(written);
+  if (!value) return not_understood();
+  if (!settings.tls) return bad_url("the option " + std::string(name) + " needs rediss://");
+  if (name == "verify") {
+    if (*value != "no" && *value != "yes") return bad_url("verify is yes or no");
+    settings.verify = *value == "yes";
+    return {};
+  }
+  if (value->empty()) return bad_url("the option " + std::string(name) + " names no file");
+  (name == "ca"     ? settings.ca_file
+   : name == "cert" ? settings.cert_file
+                    : settings.key_file) = *value;
+  return {};
 }
 
 Result<void> take_option(std::string_view name, std::string_view value, Settings& settings) {
@@ -55,9 +71,12 @@ Result<void> take_option(std::string_view name, std::string_view value, Settings
     settings.database = *number;
     return {};
   }
+  if (name == "ca" || name == "cert" || name == "key" || name == "verify") {
+    return take_tls_option(name, value, settings);
+  }
   return bad_url(
-      "an unknown option in the Redis URL; there are prefix, db, apply_timeout, wait_replicas and "
-      "wait_timeout");
+      "an unknown option in the Redis URL; there are prefix, db, apply_timeout, wait_replicas, "
+      "wait_timeout, and ca, cert, key and verify with rediss://");
 }
 
 Result<void> take_all(std::string_view options, Settings& settings) {
@@ -67,6 +86,9 @@ Result<void> take_all(std::string_view options, Settings& settings) {
   if (!taken) return taken;
   if (settings.wait_replicas > 0 && settings.wait_timeout >= settings.apply_limit) {
     return bad_url("wait_timeout must be below apply_timeout");
+  }
+  if (settings.cert_file.empty() != settings.key_file.empty()) {
+    return bad_url("the options cert and key go together");
   }
   return {};
 }
@@ -101,7 +123,7 @@ Result<void> take_host(std::string_view text, Settings& settings) {
 }
 
 std::string location_of(const Settings& settings, bool socket) {
-  std::string text = socket ? "redis+unix://" : "redis://";
+  std::string text = socket ? "redis+unix://" : settings.tls ? "rediss://" : "redis://";
   if (settings.authenticates) text += settings.user + "@";
   if (socket) return text + settings.node.host;
   const bool v6 = settings.node.host.find(':') != std::string::npos;
@@ -112,15 +134,10 @@ std::string location_of(const Settings& settings, bool socket) {
 }  // namespace
 
 Result<Settings> parse_settings(std::string_view url) {
-  if (url.starts_with("rediss:")) {
-    return Error{.code = Code::unsupported,
-                 .message =
-                     "rediss: needs TLS, which this build's hiredis has not; put a TLS tunnel such "
-                     "as stunnel in front of Redis and use redis:// to it"};
-  }
-  const bool socket = url.starts_with("redis+unix://");
-  if (!socket && !url.starts_with("redis://")) return not_understood();
   Settings settings;
+  settings.tls = url.starts_with("rediss://");
+  const bool socket = url.starts_with("redis+unix://");
+  if (!socket && !settings.tls && !url.starts_with("redis://")) return not_understood();
   const auto [rest, options] = split_url(url);
   const auto slash = std::min(rest.find('/'), rest.size());
   std::string_view authority = rest.substr(0, slash);

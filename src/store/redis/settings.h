@@ -23,6 +23,11 @@ struct Settings {
   std::string password;
   bool authenticates = false;
   int database = 0;
+  bool tls = false;  // rediss:, and only then the next four
+  std::string ca_file;
+  std::string cert_file;
+  std::string key_file;
+  bool verify = true;  // false also accepts a server that is not the one we asked for
   std::string prefix = "baton";
   Millis apply_limit{5000};  // apply_timeout
   int wait_replicas = 0;

@@ -102,6 +102,8 @@ local function settle(state)
     elseif not waiter[ALONE] or waiter[CONVERTING] then
       if freed then wake(waiter) end
       i = i + 1
+    elseif batch.spent(state.n) then
+      i = i + 1  -- told so when it asks
     else
       table.remove(state.waiters, i)
       places(state)[false][waiter[GRANT]] = nil
@@ -114,6 +116,13 @@ local function settle(state)
     end
   end
   state.settled = true
+end
+
+-- Called before the request changes anything.
+local function need_tokens(q)
+  for _, state in ipairs(q.states) do
+    if batch.spent(state.n) then error('NOTOKENS', 0) end
+  end
 end
 
 local function settle_all(q)

@@ -35,6 +35,7 @@ local function granted(q, ordinal, text)
 end
 
 local function take(q, who)
+  need_tokens(q)
   local first = q.states[1]
   local ordinal, text = first.ordinal, first.text
   for i, state in ipairs(q.states) do
@@ -93,7 +94,10 @@ local function queue_up(q, who)
     local own = find_waiter(state, q.grant, false)
     if own then turn = own[TURN] end
   end
-  turn = turn or batch.turn(q.states)
+  if not turn then
+    need_tokens(q)
+    turn = batch.turn(q.states)
+  end
   for i, state in ipairs(q.states) do
     local own = find_waiter(state, q.grant, false)
     if own then

@@ -26,12 +26,13 @@ local function convert(q)
   settle_all(q)
   local why = not_holding(q)
   if why then return lost(why) end
-  local targets, obstacle, deadlock = {}, new_obstacle(), false
+  local targets, obstacle, deadlock, upwards = {}, new_obstacle(), false, false
   for i, state in ipairs(q.states) do
     local own = find_holder(state, q.grant)
     if own[STATE] == HANDED then return lost('not claimed yet') end
     targets[i] = converted(own[MODE], q.modes[i])
     if not covers(own[MODE], targets[i]) then
+      upwards = true
       for _, other in ipairs(state.holders) do
         if other[GRANT] ~= q.grant and not compatible(other[MODE], targets[i]) then
           add_holder(obstacle, other)
@@ -42,6 +43,7 @@ local function convert(q)
   end
   if deadlock then return blocked_reply(DEADLOCK, obstacle) end
   if obstacle.blocked and q.ticket <= 0 then return blocked_reply(BUSY, obstacle) end
+  if upwards then need_tokens(q) end
   if obstacle.blocked then
     queue_conversion(q, targets)
     return blocked_reply(QUEUED, obstacle)

@@ -26,6 +26,10 @@ bool disk_is_full(int code, int system_error) {
          system_error == EFBIG;
 }
 
+bool out_of_descriptors(int system_error) {
+  return system_error == EMFILE || system_error == ENFILE;
+}
+
 bool not_permitted(int system_error) { return system_error == EACCES || system_error == EPERM; }
 
 // libsqlite3 speaks of its own source lines in some messages; ours stay on one line.
@@ -62,11 +66,13 @@ Error explain(int code, const std::string& path, std::string_view detail, int sy
             .code = Code::unauthorized,
             .message = path + " is not allowed: let this user write the file and its directory"};
       }
-      if ((code & 0xff) == SQLITE_CANTOPEN) {
+      if ((code & 0xff) == SQLITE_CANTOPEN && !out_of_descriptors(system_error)) {
         return operator_must_act(path + " cannot be opened (" + because +
                                  "): check that it is a file in a writable directory");
       }
-      return try_later(path + " failed (" + because + "): check its disk");
+      return try_later(path + " failed (" + because + ")" +
+                       (out_of_descriptors(system_error) ? "" : ": check its disk"));
+    case SQLITE_NOMEM: return try_later("no memory to use " + path);
     default: return operator_must_act(path + ": " + one_line(detail));
   }
 }

@@ -9,6 +9,7 @@
 
 #include <sqlite3.h>
 
+#include "core/document.h"
 #include "store/common/findings.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/location.h"
@@ -112,7 +113,22 @@ class Examiner : private Findings {
           "may cost the last commits",
           "baton store migrate, and leave the file to Baton");
     }
+    if (auto looked = documents(**database); !looked) return looked;
     return speed(**database);
+  }
+
+  Result<void> documents(Database& database) {
+    auto rows = database.prepare("SELECT key, doc FROM baton_lock ORDER BY key");
+    if (!rows) return rows.error();
+    std::vector<std::string> damaged;
+    while (BootClock::now() < deadline_) {
+      const auto row = rows->step();
+      if (!row) return row.error();
+      if (!*row) break;
+      if (!core::from_document(rows->text(1))) damaged.emplace_back(rows->text(0));
+    }
+    add(damaged_finding(damaged));
+    return {};
   }
 
   // As a grant does it: the write lock, and then the disk.

@@ -1,11 +1,11 @@
 #include "baton/fence.h"
 
-#include <cstdint>
-#include <limits>
+#include <span>
 #include <string>
 
 #include <sqlite3.h>
 
+#include "core/fence.h"
 #include "store/sqlite/database.h"
 #include "store/sqlite/fence.sql.h"
 #include "store/sqlite/fence_check.sql.h"
@@ -17,10 +17,22 @@ namespace {
 using store::sqlite::Rewind;
 using store::sqlite::Statement;
 
-Error overtaken(std::string_view key, Token token) {
+Error overtaken(std::span<const FenceToken> tokens) {
+  const std::string others =
+      tokens.size() == 1 ? "" : ", or one of the " + std::to_string(tokens.size() - 1) + " others,";
   return {.code = Code::fenced,
-          .message = "token " + std::to_string(token) + " of '" + std::string(key) +
-                     "' has been overtaken by a newer holder: roll back"};
+          .message = "token " + std::to_string(tokens[0].token) + " of '" + tokens[0].key + "'" +
+                     others + " has been overtaken by a newer holder: roll back"};
+}
+
+// A transaction that has read before is bound to what it saw then.
+Error explained(sqlite3* database, Error error) {
+  if (sqlite3_extended_errcode(database) == SQLITE_BUSY_SNAPSHOT) {
+    error.message =
+        "others have written since this transaction first read: roll back and repeat all of it, "
+        "with BEGIN IMMEDIATE";
+  }
+  return error;
 }
 
 // Whether the statement gives a row.
@@ -47,33 +59,46 @@ Result<void> install_fence(sqlite3* database) {
   return statement->run();
 }
 
-Result<void> fence(sqlite3* database, std::string_view key, Mode mode, Token token) {
+// The check comes first, also before the look whether there is a fence: in a deferred transaction
+// that has read nothing yet, a statement that writes waits for other writers, and one that follows
+// a look would fail.
+Result<void> fence(sqlite3* database, std::span<const FenceToken> tokens) {
+  const auto ordered = core::in_fence_order(tokens);
+  if (!ordered) return ordered.error();
   if (sqlite3_get_autocommit(database) != 0) {
     return Error{.code = Code::bad_request,
                  .message = "a fence holds only inside a transaction: BEGIN IMMEDIATE first"};
   }
-  if (key.empty() || token == 0 || token > std::numeric_limits<std::int64_t>::max()) {
-    return Error{.code = Code::bad_request, .message = "a fence needs a name and a token"};
-  }
-  auto installed = has_table(database, "baton_fence");
-  if (!installed) return installed.error();
-  if (!*installed) {
+  const std::string lease = print_fence_tokens(*ordered);
+  auto passed = any(database, embedded::store_sqlite::fence_check_sql, lease);
+  if (!passed) {
+    Error error = explained(database, passed.error());
+    if (error.retryable) return error;
+    auto installed = has_table(database, "baton_fence");
+    if (!installed || *installed) return error;
     return Error{.code = Code::bad_store,
                  .message = "this database has no fence: call install_fence once"};
   }
-  const auto number = static_cast<std::int64_t>(token);
-  auto passed =
-      any(database, embedded::store_sqlite::fence_check_sql, key, short_name(mode), number);
-  if (!passed) return passed.error();
-  if (!*passed) return overtaken(key, token);
+  if (!*passed) return overtaken(*ordered);
   auto locks_here = has_table(database, "baton_lock");
   if (!locks_here) return locks_here.error();
   if (!*locks_here) return {};
-  auto granted =
-      any(database, embedded::store_sqlite::fence_granted_sql, key, short_name(mode), number);
+  auto granted = any(database, embedded::store_sqlite::fence_granted_sql, lease);
   if (!granted) return granted.error();
-  if (*granted) return overtaken(key, token);
+  if (*granted) return overtaken(*ordered);
   return {};
+}
+
+Result<void> fence_alone(sqlite3* database, std::span<const FenceToken> tokens) {
+  const auto execute = [&](const char* sql) -> Result<void> {
+    auto statement = Statement::prepare(database, sql);
+    return statement ? statement->run() : statement.error();
+  };
+  if (auto begun = execute("BEGIN IMMEDIATE"); !begun) return begun;
+  auto passed = fence(database, tokens);
+  if (passed) passed = execute("COMMIT");
+  if (!passed) (void)execute("ROLLBACK");
+  return passed;
 }
 
 Result<Token> highest_fenced(sqlite3* database) {

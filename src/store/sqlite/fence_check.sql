@@ -1,26 +1,35 @@
--- First in the transaction that writes (BEGIN IMMEDIATE … COMMIT), with ?1 the name, ?2 the mode
--- ('IS', 'IX', 'S', 'U', 'SIX' or 'X') and ?3 the token. A row: go on. No row: somebody newer has
--- been here; roll back. The write lock that this takes is kept until the commit, so nobody newer
--- can come between the check and the writes that follow it.
-INSERT INTO baton_fence (name, is_token, ix_token, s_token, u_token, six_token, x_token)
-SELECT ?1,
-       iif(?2 = 'IS', ?3, 0), iif(?2 = 'IX', ?3, 0), iif(?2 = 'S', ?3, 0),
-       iif(?2 = 'U', ?3, 0), iif(?2 = 'SIX', ?3, 0), iif(?2 = 'X', ?3, 0)
-WHERE ?2 IN ('IS', 'IX', 'S', 'U', 'SIX', 'X')
-ON CONFLICT (name) DO UPDATE SET
-  is_token = max(is_token, excluded.is_token),
-  ix_token = max(ix_token, excluded.ix_token),
-  s_token = max(s_token, excluded.s_token),
-  u_token = max(u_token, excluded.u_token),
-  six_token = max(six_token, excluded.six_token),
-  x_token = max(x_token, excluded.x_token)
--- Only the modes that cannot be held beside this one can have overtaken it.
-WHERE ?3 >= CASE ?2
-  WHEN 'IS' THEN x_token
-  WHEN 'IX' THEN max(s_token, u_token, six_token, x_token)
-  WHEN 'S' THEN max(ix_token, six_token, x_token)
-  WHEN 'U' THEN max(ix_token, u_token, six_token, x_token)
-  WHEN 'SIX' THEN max(ix_token, s_token, u_token, six_token, x_token)
-  ELSE max(is_token, ix_token, s_token, u_token, six_token, x_token)
-END
+-- First in the transaction that writes (BEGIN IMMEDIATE … COMMIT), with ?1 the lease as in
+-- $BATON_FENCE. Rows: go on. No row: somebody newer has been here; roll back. Nothing of a refused
+-- lease is recorded. The write lock that this takes is kept until the commit, so nobody newer can
+-- come between the check and the writes that follow it.
+WITH
+  ask AS (
+    SELECT coalesce(value ->> 'name', '') AS name, coalesce(value ->> 'mode', '') AS mode,
+           coalesce(CAST(value ->> 'token' AS INTEGER), 0) AS token
+    FROM json_each(?1)),
+  seen AS (
+    SELECT ask.name AS name,
+           max(max(iif(mode = 'IS', token, 0)), coalesce(is_token, 0)) AS is_token,
+           max(max(iif(mode = 'IX', token, 0)), coalesce(ix_token, 0)) AS ix_token,
+           max(max(iif(mode = 'S', token, 0)), coalesce(s_token, 0)) AS s_token,
+           max(max(iif(mode = 'U', token, 0)), coalesce(u_token, 0)) AS u_token,
+           max(max(iif(mode = 'SIX', token, 0)), coalesce(six_token, 0)) AS six_token,
+           max(max(iif(mode = 'X', token, 0)), coalesce(x_token, 0)) AS x_token
+    FROM ask LEFT JOIN baton_fence AS before ON before.name = ask.name
+    GROUP BY ask.name)
+REPLACE INTO baton_fence (name, is_token, ix_token, s_token, u_token, six_token, x_token)
+SELECT name, is_token, ix_token, s_token, u_token, six_token, x_token FROM seen
+WHERE NOT EXISTS (
+  SELECT 1 FROM ask JOIN seen ON seen.name = ask.name
+  WHERE ask.name = '' OR token NOT BETWEEN 1 AND 4611686018427387904
+     OR mode NOT IN ('IS', 'IX', 'S', 'U', 'SIX', 'X')
+     -- Only the modes that cannot be held beside this one can have overtaken it.
+     OR token < CASE mode
+       WHEN 'IS' THEN x_token
+       WHEN 'IX' THEN max(s_token, u_token, six_token, x_token)
+       WHEN 'S' THEN max(ix_token, six_token, x_token)
+       WHEN 'U' THEN max(ix_token, u_token, six_token, x_token)
+       WHEN 'SIX' THEN max(ix_token, s_token, u_token, six_token, x_token)
+       ELSE max(is_token, ix_token, s_token, u_token, six_token, x_token)
+     END)
 RETURNING 1;

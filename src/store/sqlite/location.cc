@@ -52,17 +52,6 @@ Error bad_url(std::string message) {
   return {.code = Code::bad_url, .message = std::move(message)};
 }
 
-// Only the directories that are missing, each readable by this user alone.
-Result<void> make_directories(const fs::path& directory) {
-  struct stat found {};
-  if (directory.empty() || ::stat(directory.c_str(), &found) == 0) return {};
-  if (auto made = make_directories(directory.parent_path()); !made) return made;
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return explain(SQLITE_CANTOPEN, directory.string(), {}, errno);
-  }
-  return {};
-}
-
 Result<void> sync_directory(const fs::path& directory) {
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return {};  // one that we may enter but not read: the file itself is synced anyway
@@ -70,6 +59,22 @@ Result<void> sync_directory(const fs::path& directory) {
   ::close(fd);
   if (failed != 0 && failed != EINVAL) {
     return explain(SQLITE_IOERR, directory.string(), {}, failed);
+  }
+  return {};
+}
+
+// In a directory that others can write, somebody may have put something else at the file's place.
+Result<void> check_entry(const std::string& path) {
+  struct stat entry {};
+  if (::lstat(path.c_str(), &entry) != 0) return {};
+  if (S_ISLNK(entry.st_mode) && entry.st_uid != ::geteuid() && entry.st_uid != 0) {
+    return Error{.code = Code::bad_store,
+                 .message = path + " is a link that another user has made: name the file itself"};
+  }
+  // A FIFO or a device would keep whoever opens it waiting, or do something.
+  if (::stat(path.c_str(), &entry) == 0 && !S_ISREG(entry.st_mode)) {
+    return Error{.code = Code::bad_store,
+                 .message = path + " is not a regular file: name another one"};
   }
   return {};
 }
@@ -109,9 +114,19 @@ std::optional<std::string_view> network_filesystem(std::uint64_t type) {
   return found->second;
 }
 
+Result<void> check_directory(const std::string& path) {
+  const fs::path directory = fs::path(path).parent_path();
+  struct stat found {};
+  if (::stat(directory.c_str(), &found) == 0) return {};
+  if (errno != ENOENT) return explain(SQLITE_CANTOPEN, directory.string(), {}, errno);
+  return Error{.code = Code::bad_store,
+               .message = "the directory " + directory.string() +
+                          " does not exist: make it, or name another file"};
+}
+
 Result<void> prepare_file(const std::string& path, std::optional<std::uint64_t> type) {
   const fs::path directory = fs::path(path).parent_path();
-  if (auto made = make_directories(directory); !made) return made;
+  if (auto there = check_directory(path); !there) return there;
   if (!type) {
     struct statfs system {};
     // The file may be a mount of its own.
@@ -126,6 +141,7 @@ Result<void> prepare_file(const std::string& path, std::optional<std::uint64_t> 
                             ", which may be shared with other machines: use a local disk, or "
                             "another store such as postgres:"};
   }
+  if (auto trusted = check_entry(path); !trusted) return trusted;
   // Exclusive, because closing a descriptor of a file that is open already would drop its locks.
   const int fd = ::open(path.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
   if (fd < 0) {

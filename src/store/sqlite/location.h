@@ -16,7 +16,11 @@ namespace baton::store::sqlite {
 // neither the locks of SQLite nor its shared memory reach. Nothing for a local one.
 [[nodiscard]] std::optional<std::string_view> network_filesystem(std::uint64_t type);
 
-// Makes the directories (0700) and an empty file (0600) that are not there yet, whatever the umask.
+// Whether the directory of the file is there. One that is missing is more often mistyped, or not
+// mounted, than wanted: locks in a new file there would be locks that nobody else sees.
+[[nodiscard]] Result<void> check_directory(const std::string& path);
+
+// Makes an empty file (0600, whatever the umask) if there is none yet; its directory must be there.
 // Refuses network filesystems; `type` stands in for what the system says of this one.
 [[nodiscard]] Result<void> prepare_file(const std::string& path,
                                         std::optional<std::uint64_t> type = {});

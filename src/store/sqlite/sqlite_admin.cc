@@ -5,6 +5,7 @@
 
 #include "core/apply.h"
 #include "core/document.h"
+#include "store/common/findings.h"
 #include "store/sqlite/examine.h"
 #include "store/sqlite/location.h"
 #include "store/sqlite/lock_file.h"
@@ -30,7 +31,9 @@ class SqliteAdmin final : public StoreAdmin {
   Result<StoreStatus> status(Deadline deadline) override;
   Result<std::pair<int, int>> migrate(Deadline deadline) override;
   Result<void> raise_tokens(Token floor, Deadline deadline) override;
+  Result<void> forget_damaged(const std::string& key, Deadline deadline) override;
   Result<std::vector<Finding>> examine(Millis ttl, Deadline deadline) override {
+    if (auto there = check_directory(path_); !there) return there.error();
     return sqlite::examine(path_, {.ttl = ttl}, deadline);
   }
 
@@ -46,6 +49,7 @@ Result<StoreStatus> SqliteAdmin::status(Deadline deadline) {
   status.kind = "sqlite";
   status.location = "sqlite:" + path_;
   status.schema_expected = kSchemaVersion;
+  if (auto there = check_directory(path_); !there) return there.error();
   const std::int64_t size = size_of(path_);
   if (size < 0) {
     status.details.emplace_back("file", "not there yet");
@@ -131,6 +135,22 @@ Result<void> SqliteAdmin::raise_tokens(Token floor, Deadline deadline) {
   if (state->counter < floor) {
     if (auto raised = (*file)->set_counter(floor); !raised) return raised;
   }
+  if (auto committed = transaction->commit(); !committed) return committed;
+  return (*file)->database().sync();
+}
+
+Result<void> SqliteAdmin::forget_damaged(const std::string& key, Deadline deadline) {
+  if (size_of(path_) <= 0) return nothing_stored(key);
+  auto file = LockFile::open(path_, machine_, deadline);
+  if (!file) return file.error();
+  auto transaction = Transaction::begin((*file)->database(), Transaction::Kind::write);
+  if (!transaction) return transaction.error();
+  if (auto state = (*file)->enter(); !state) return state.error();
+  const auto document = (*file)->document(key);
+  if (!document) return document.error();
+  if (!*document) return nothing_stored(key);
+  if (core::from_document(**document)) return not_damaged(key);
+  if (auto erased = (*file)->erase(key); !erased) return erased;
   if (auto committed = transaction->commit(); !committed) return committed;
   return (*file)->database().sync();
 }

@@ -1,7 +1,5 @@
 #include "store/sqlite/sqlite_store.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -293,12 +291,12 @@ Result<Page<LockInfo>> SqliteStore::find(const Query& query, Deadline deadline) 
       if (key == query.after) return true;
       if (BootClock::now() >= deadline) return fine = too_late(path_), false;
       const auto state = core::from_document(document);
-      if (!state) {
-        fine = Error{.code = Code::bad_store,
-                     .message = "'" + std::string(key) + "': " + state.error().message};
-        return false;
+      LockInfo info;
+      if (state) {
+        info = core::describe(std::string(key), *state, now, ~std::size_t{0});
+      } else {
+        info = {.key = std::string(key), .damage = state.error().message};
       }
-      LockInfo info = core::describe(std::string(key), *state, now, ~std::size_t{0});
       if (!core::matches(query, info)) return true;
       if (page.items.size() == limit) return page.next = page.items.back().key, false;
       if (info.waiters.size() > query.max_waiters) info.waiters.resize(query.max_waiters);
@@ -323,11 +321,9 @@ Result<std::unique_ptr<LockStore>> open_sqlite_store_with(const SqliteOptions& o
   if (auto prepared = prepare_file(options.path, options.filesystem); !prepared) {
     return prepared.error();
   }
-  struct stat file {};
-  const mode_t mode = ::stat(options.path.c_str(), &file) == 0 ? file.st_mode & 0777 : 0600;
-  auto store = std::make_unique<SqliteStore>(
-      options.path, std::move(*machine), std::make_shared<WakeFiles>(options.path + "-wake", mode),
-      !options.drop_wakeups);
+  auto wake_files = std::make_shared<WakeFiles>(options.path + "-wake", access_of(options.path));
+  auto store = std::make_unique<SqliteStore>(options.path, std::move(*machine),
+                                             std::move(wake_files), !options.drop_wakeups);
   if (auto opened = store->open(deadline); !opened) return opened.error();
   return std::unique_ptr<LockStore>(std::move(store));
 }

@@ -12,7 +12,7 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <utility>
 
 namespace baton::store::sqlite {
 namespace {
@@ -23,35 +23,12 @@ constexpr int kSweepAtMost = 256;
 // Grant ids as they are in memory: only processes of this machine read them.
 static_assert(sizeof(GrantId) == 16);
 
-// FNV-1a. Two channels that meet would only be woken together.
-std::string file_name(const std::string& channel) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : channel) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return to_string(GrantId{0, hash}).substr(16);
-}
-
-// Who may read the database may enter the directory.
-mode_t directory_mode(mode_t file) { return file | ((file & 0444) >> 2); }
-
-bool same_file(int fd, const std::string& path) {
-  struct stat opened {};
-  struct stat named {};
-  return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-}
-
-// A file that nobody watches is nobody's.
-void remove_if_abandoned(int fd, const std::string& path) {
-  if (::flock(fd, LOCK_EX | LOCK_NB) == 0 && same_file(fd, path)) ::unlink(path.c_str());
-}
-
-void post(const std::string& path, std::span<const GrantId> grants) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (fd < 0) return;  // nobody listens
+void post(const Descriptor& file, std::span<const GrantId> grants) {
   const auto size = static_cast<ssize_t>(grants.size_bytes());
   // On a full disk a touch still wakes.
-  if (::write(fd, grants.data(), grants.size_bytes()) != size) ::futimens(fd, nullptr);
-  ::close(fd);
+  if (::write(file.get(), grants.data(), grants.size_bytes()) != size) {
+    ::futimens(file.get(), nullptr);
+  }
 }
 
 }  // namespace
@@ -77,8 +54,8 @@ class WakeFiles::FileWatch final : public Watch {
   std::unique_ptr<Watch> subscription_;
 };
 
-WakeFiles::WakeFiles(std::string directory, mode_t mode)
-    : directory_(std::move(directory)), mode_(mode) {}
+WakeFiles::WakeFiles(std::string directory, const Access& access)
+    : directory_(std::move(directory)), access_(access) {}
 
 WakeFiles::~WakeFiles() {
   if (listener_.joinable()) {
@@ -100,6 +77,7 @@ void WakeFiles::wake(std::vector<core::Wake> wakes) {
     return std::tie(a.channel, a.grant) < std::tie(b.channel, b.grant);
   });
   wakes.erase(std::unique(wakes.begin(), wakes.end()), wakes.end());
+  std::optional<WakeDirectory> directory;
   for (auto it = wakes.begin(); it != wakes.end();) {
     const std::string& channel = it->channel;
     std::vector<GrantId> grants;
@@ -112,14 +90,15 @@ void WakeFiles::wake(std::vector<core::Wake> wakes) {
     }
     if (ours) {
       subscribers_->wake(channel, grants);
-    } else {
-      post(path_of(channel), grants);
+      continue;
+    }
+    if (!directory) directory = WakeDirectory::open(directory_, access_);
+    if (!directory) continue;
+    // Without a file nobody listens.
+    if (const auto file = directory->open_file(wake_file_name(channel), O_WRONLY | O_APPEND)) {
+      post(file, grants);
     }
   }
-}
-
-std::string WakeFiles::path_of(const std::string& channel) const {
-  return directory_ + "/" + file_name(channel);
 }
 
 void WakeFiles::join(const std::string& channel) {
@@ -137,18 +116,18 @@ void WakeFiles::leave(const std::string& channel) {
   const std::lock_guard lock(mutex_);
   const auto it = mailboxes_.find(channel);
   if (--it->second.users > 0) return;
-  const Mailbox mailbox = std::move(it->second);
+  const Mailbox mailbox(std::move(it->second));
   mailboxes_.erase(it);
-  if (mailbox.fd < 0) return;
+  if (!mailbox.file) return;
   ::inotify_rm_watch(inotify_, mailbox.watch);
-  remove_if_abandoned(mailbox.fd, mailbox.path);
-  ::close(mailbox.fd);
+  if (const auto directory = WakeDirectory::open(directory_, access_)) {
+    directory->remove_if_abandoned(mailbox.name, mailbox.file);
+  }
 }
 
 // The listener starts with the first watch; a process that never waits has none.
 bool WakeFiles::start() {
   if (listener_.joinable()) return true;
-  if (::mkdir(directory_.c_str(), 0700) == 0) ::chmod(directory_.c_str(), directory_mode(mode_));
   remove_abandoned();
   if (inotify_ < 0) inotify_ = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   if (stop_ < 0) stop_ = ::eventfd(0, EFD_CLOEXEC);
@@ -158,34 +137,36 @@ bool WakeFiles::start() {
 }
 
 std::optional<WakeFiles::Mailbox> WakeFiles::open_mailbox(const std::string& channel) {
+  const auto directory = WakeDirectory::make(directory_, access_);
+  if (!directory) return std::nullopt;
   Mailbox mailbox;
-  mailbox.path = path_of(channel);
+  mailbox.name = wake_file_name(channel);
   // Until the file that we have locked is the one that has the name: a sweep may come between.
   for (int tries = 0; tries < 8; ++tries) {
-    mailbox.fd = ::open(mailbox.path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (mailbox.fd < 0) return std::nullopt;
-    if (::flock(mailbox.fd, LOCK_SH | LOCK_NB) == 0 && same_file(mailbox.fd, mailbox.path)) {
-      ::fchmod(mailbox.fd, mode_);
-      mailbox.read = ::lseek(mailbox.fd, 0, SEEK_END);
-      mailbox.watch = ::inotify_add_watch(inotify_, mailbox.path.c_str(), IN_MODIFY | IN_ATTRIB);
-      if (mailbox.watch >= 0) return mailbox;
+    mailbox.file = directory->open_file(mailbox.name, O_CREAT | O_RDWR);
+    if (!mailbox.file || ::flock(mailbox.file.get(), LOCK_SH | LOCK_NB) != 0 ||
+        !directory->names(mailbox.name, mailbox.file)) {
+      continue;
     }
-    ::close(mailbox.fd);
+    mailbox.read = ::lseek(mailbox.file.get(), 0, SEEK_END);
+    // By the descriptor: the path may lead elsewhere by now.
+    const std::string opened = "/proc/self/fd/" + std::to_string(mailbox.file.get());
+    mailbox.watch = ::inotify_add_watch(inotify_, opened.c_str(), IN_MODIFY | IN_ATTRIB);
+    if (mailbox.watch >= 0) return mailbox;
   }
   return std::nullopt;
 }
 
 void WakeFiles::remove_abandoned() const {
-  std::error_code failed;
+  const auto directory = WakeDirectory::open(directory_, access_);
+  if (!directory) return;
   int looked_at = 0;
-  for (std::filesystem::directory_iterator it(directory_, failed), end; !failed && it != end;
-       it.increment(failed)) {
-    if (++looked_at > kSweepAtMost) return;
-    const int fd = ::open(it->path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) continue;
-    remove_if_abandoned(fd, it->path().string());
-    ::close(fd);
-  }
+  directory->visit([&](const std::string& name) {
+    if (const auto file = directory->open_file(name, O_RDONLY)) {
+      directory->remove_if_abandoned(name, file);
+    }
+    return ++looked_at < kSweepAtMost;
+  });
 }
 
 void WakeFiles::listen() {
@@ -217,15 +198,15 @@ void WakeFiles::heard(int watch, std::uint32_t what) {
     channel = it->first;
     Mailbox& box = it->second;
     struct stat now {};
-    if (::fstat(box.fd, &now) != 0) return;
+    if (::fstat(box.file.get(), &now) != 0) return;
     // Another watcher of the channel has emptied it: what it said is gone.
     if (now.st_size < box.read) any = true, box.read = 0;
     const auto letters = static_cast<std::size_t>(now.st_size - box.read) / sizeof(GrantId);
     grants.resize(letters);
-    const ssize_t got = ::pread(box.fd, grants.data(), letters * sizeof(GrantId), box.read);
+    const ssize_t got = ::pread(box.file.get(), grants.data(), letters * sizeof(GrantId), box.read);
     grants.resize(got > 0 ? static_cast<std::size_t>(got) / sizeof(GrantId) : 0);
     box.read += static_cast<off_t>(grants.size() * sizeof(GrantId));
-    if (box.read >= kLongFile && ::ftruncate(box.fd, 0) == 0) {
+    if (box.read >= kLongFile && ::ftruncate(box.file.get(), 0) == 0) {
       // What came between the reading and the emptying is not known, so it may be anything.
       any = true;
       box.read = 0;

@@ -13,6 +13,7 @@
 
 #include "core/lock_table.h"
 #include "store/common/subscribers.h"
+#include "store/sqlite/wake_directory.h"
 
 namespace baton::store::sqlite {
 
@@ -24,8 +25,9 @@ namespace baton::store::sqlite {
 // (flock), so that the files of dead processes can be told and removed.
 class WakeFiles : public std::enable_shared_from_this<WakeFiles> {
  public:
-  // `mode` is that of the database file: whoever may lock may wake.
-  WakeFiles(std::string directory, mode_t mode);
+  // `access` is that of the database file: whoever may lock may wake. A directory that somebody
+  // else has put there is left alone, and there are no wake-ups between processes then.
+  WakeFiles(std::string directory, const Access& access);
   ~WakeFiles();
   WakeFiles(const WakeFiles&) = delete;
   WakeFiles& operator=(const WakeFiles&) = delete;
@@ -39,8 +41,8 @@ class WakeFiles : public std::enable_shared_from_this<WakeFiles> {
  private:
   class FileWatch;
   struct Mailbox {
-    std::string path;
-    int fd = -1;
+    std::string name;
+    Descriptor file;
     int watch = -1;  // inotify's number
     off_t read = 0;  // how far
     std::size_t users = 0;
@@ -52,11 +54,10 @@ class WakeFiles : public std::enable_shared_from_this<WakeFiles> {
   [[nodiscard]] std::optional<Mailbox> open_mailbox(const std::string& channel);
   void listen();
   void heard(int watch, std::uint32_t what);
-  [[nodiscard]] std::string path_of(const std::string& channel) const;
   void remove_abandoned() const;
 
   const std::string directory_;
-  const mode_t mode_;
+  const Access access_;
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
   std::mutex mutex_;
   std::map<std::string, Mailbox> mailboxes_;
