@@ -1,10 +1,10 @@
 # The headers that nearly every source includes, read once instead of hundreds of times: a third of
-# a clean build. Sources still include what they use, and the sanitizer presets, which do without
-# this, notice when one does not.
+# a clean build. Sources still include what they use, and the preset tsan, which does without this,
+# notices when one does not.
 
 option(BATON_PRECOMPILE "Precompile the headers that most sources include"
        ${PROJECT_IS_TOP_LEVEL})
-if(BATON_SANITIZE OR BATON_BUILD_FUZZ)
+if(BATON_BUILD_FUZZ)
   set(BATON_PRECOMPILE OFF)
 endif()
 

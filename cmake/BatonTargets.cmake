@@ -11,9 +11,12 @@
 #   baton_test_library(...)
 #       The same for tests: compiled as they are.
 #   baton_test(NAME SOURCES file... [LIBS target...] [ENV VAR=value...] [LABELS label...]
-#              [TIMEOUT seconds] [SERIAL])
+#              [TIMEOUT seconds] [SHARDS n] [SLOTS n] [SERIAL])
 #       A GoogleTest executable, one ctest test of the same name. The target tests_<label> builds
-#       all tests of a label. SERIAL keeps other tests from running beside it.
+#       all tests of a label. SHARDS n divides its cases among n ctest tests NAME.1 … NAME.n that run
+#       side by side: for programs whose cases mostly wait. SLOTS n says how many of the tests that
+#       `./dev test` runs at once it counts as: 4 are a processor. SERIAL keeps other tests from
+#       running beside it.
 #   baton_server_label(STORE VARIABLE)
 #       The label of tests that need that store's server, for `./dev test --without`; empty if it
 #       has none.
@@ -229,7 +232,7 @@ function(baton_test_flags target)
 endfunction()
 
 function(baton_test NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;LIBS;ENV;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT;SHARDS;SLOTS" "SOURCES;LIBS;ENV;LABELS")
   _baton_reject_unknown_arguments(baton_test ${NAME})
   add_executable(${NAME} ${arg_SOURCES})
   baton_target_defaults(${NAME})
@@ -245,12 +248,35 @@ function(baton_test NAME)
   if(BATON_SANITIZE)
     math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * 5")
   endif()
-  add_test(NAME ${NAME} COMMAND ${NAME})
-  set_tests_properties(${NAME} PROPERTIES
-    TIMEOUT ${arg_TIMEOUT}
-    LABELS "${arg_LABELS}"
-    ENVIRONMENT "${arg_ENV}"
-    RUN_SERIAL ${arg_SERIAL})
+  set(tests ${NAME})
+  if(arg_SHARDS)
+    set(tests "")
+    math(EXPR last "${arg_SHARDS} - 1")
+    foreach(index RANGE ${last})
+      math(EXPR number "${index} + 1")
+      list(APPEND tests ${NAME}.${number})
+    endforeach()
+  endif()
+  if(NOT arg_SLOTS)
+    set(arg_SLOTS 1)
+  endif()
+  set(index 0)
+  foreach(test IN LISTS tests)
+    set(environment ${arg_ENV} GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/reports/${test}.xml)
+    if(arg_SHARDS)
+      list(APPEND environment GTEST_TOTAL_SHARDS=${arg_SHARDS} GTEST_SHARD_INDEX=${index})
+    endif()
+    add_test(NAME ${test} COMMAND ${NAME})
+    # The report has the name of the test, which is how `./dev test` counts its cases.
+    set_tests_properties(${test} PROPERTIES
+      TIMEOUT ${arg_TIMEOUT}
+      COST ${arg_TIMEOUT}
+      PROCESSORS ${arg_SLOTS}
+      LABELS "${arg_LABELS}"
+      ENVIRONMENT "${environment}"
+      RUN_SERIAL ${arg_SERIAL})
+    math(EXPR index "${index} + 1")
+  endforeach()
   foreach(label IN LISTS arg_LABELS)
     if(NOT TARGET tests_${label})
       add_custom_target(tests_${label})

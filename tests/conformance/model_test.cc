@@ -416,10 +416,12 @@ std::optional<Failure> first_failure(const MakeStore& make, std::uint64_t first,
   const Capabilities can = make(std::make_shared<ManualTime>())->capabilities();
   for (std::uint64_t seed = first; seed < first + static_cast<std::uint64_t>(count); ++seed) {
     const auto steps = Generator(seed, can).sequence();
-    if (run(steps, make).empty()) continue;
+    const std::string first_problem = run(steps, make);
+    if (first_problem.empty()) continue;
     auto fewer = shrink(steps, make);
-    std::string text =
-        "seed " + std::to_string(seed) + ": " + run(fewer, make) + "\n" + print(fewer);
+    std::string problem = run(fewer, make);
+    if (problem.empty()) problem = "not every time; at first: " + first_problem;
+    std::string text = "seed " + std::to_string(seed) + ": " + problem + "\n" + print(fewer);
     return Failure{seed, std::move(fewer), std::move(text)};
   }
   return std::nullopt;
