@@ -1,4 +1,4 @@
-// docs/testing.md says which test shows which row of the designs: every test that it names exists.
+// docs/requirements.md says which test shows which requirement: every test that it names exists.
 
 #include <filesystem>
 #include <fstream>
@@ -57,17 +57,14 @@ struct Table {
   std::vector<std::string> tests;
 };
 
-// The tables of the section about the designs, by their titles.
+// The tables of the page, by their titles.
 std::map<std::string, Table> tables_in_docs() {
-  const std::string text = read_file(kRoot / "docs/testing.md");
-  const auto begin = text.find("## Rows of the designs");
-  if (begin == std::string::npos) return {};
-  std::istringstream lines(text.substr(begin, text.find("\n## ", begin) - begin));
+  std::istringstream lines(read_file(kRoot / "docs/requirements.md"));
   const std::regex test_name(R"re(`([\w/]+\.[\w/]+)`)re");
   std::map<std::string, Table> tables;
   std::string title;
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("### ")) title = line.substr(4);
+    if (line.starts_with("## ")) title = line.substr(3);
     if (!line.starts_with("| ") || line.starts_with("| row ")) continue;
     Table& table = tables[title];
     ++table.rows;
@@ -80,17 +77,17 @@ std::map<std::string, Table> tables_in_docs() {
   return tables;
 }
 
-TEST(DesignRows, are_each_shown_by_a_test_that_exists) {
+TEST(Requirements, are_each_shown_by_a_test_that_exists) {
   const auto tests = tests_in_sources();
   EXPECT_GT(tests.size(), 500U) << "the sources are not read as they should be";
-  const std::map<std::string, std::size_t> rows_of_the_designs{
+  const std::map<std::string, std::size_t> expected_rows{
       {"Observers: metrics", 7}, {"Observers: log lines", 9},         {"Observers: dashboards", 11},
       {"Observers: alerts", 9},  {"Observers: success criteria", 19}, {"Leader election", 20}};
   auto tables = tables_in_docs();
-  for (const auto& [title, rows] : rows_of_the_designs) {
+  for (const auto& [title, rows] : expected_rows) {
     EXPECT_EQ(tables[title].rows, rows) << title;
   }
-  EXPECT_EQ(tables.size(), rows_of_the_designs.size());
+  EXPECT_EQ(tables.size(), expected_rows.size());
   for (const auto& [title, table] : tables) {
     for (const std::string& test : table.tests) {
       EXPECT_TRUE(tests.contains(test)) << title << ": there is no test " << test;
