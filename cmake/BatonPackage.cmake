@@ -82,6 +82,7 @@ function(baton_add_sbom)
     COMMENT "Writing the SBOM"
     VERBATIM)
   add_custom_target(sbom ALL DEPENDS "${output}")
+  add_dependencies(programs sbom)
   install(FILES "${output}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 endfunction()
 

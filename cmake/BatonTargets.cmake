@@ -42,12 +42,22 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
+add_custom_target(programs)  # all that is installed
+
 # These exist even if no test carries the label yet, so that a script can always build them.
 foreach(label IN ITEMS unit conformance)
   if(BATON_BUILD_TESTS)
     add_custom_target(tests_${label})
   endif()
 endforeach()
+
+# The folders that a file of layers names, in its order.
+function(baton_read_layers file variable)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${file}")
+  file(STRINGS "${PROJECT_SOURCE_DIR}/${file}" lines REGEX "^[a-z]")
+  list(TRANSFORM lines REPLACE ":.*" "")
+  set(${variable} ${lines} PARENT_SCOPE)
+endfunction()
 
 function(baton_add_folders)
   foreach(folder IN LISTS ARGV)
@@ -179,6 +189,7 @@ function(baton_component NAME)
   endforeach()
   baton_link_private(${target} packages ${arg_PRIVATE_LIBS})
   baton_export_component(${NAME} "${depends}" "${packages}")
+  add_dependencies(programs ${target})
 endfunction()
 
 function(baton_program NAME)
@@ -193,6 +204,7 @@ function(baton_program NAME)
     baton_find_libraries_in(${NAME} "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     set_property(GLOBAL APPEND PROPERTY BATON_INSTALLED_PROGRAMS ${NAME})
     install(TARGETS ${NAME} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
+    add_dependencies(programs ${NAME})
   endif()
 endfunction()
 

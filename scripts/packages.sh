@@ -1,0 +1,70 @@
+# Sourced by dev: Debian packages. Only this file and kube.sh's build touch the system.
+
+build_packages=(g++ ccache cmake ninja-build pkg-config libpq-dev libsqlite3-dev libhiredis-dev
+  libcurl4-openssl-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev libfmt-dev libgtest-dev
+  libboost-dev libssl-dev prometheus-cpp-dev)
+test_packages=(postgresql pgbouncer redis-server etcd-server openssl prometheus)
+bench_packages=(libbenchmark-dev)
+format_packages=(clang-format-14)
+tidy_packages=(clang-tidy-14)
+clang_packages=(clang-14 libclang-rt-14-dev)
+kube_packages=(golang-go golang-github-modern-go-reflect2-dev make rsync jq dpkg-dev)
+
+as_root() {
+  if [[ $EUID -eq 0 ]]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    die "this needs root: $*"
+  fi
+}
+
+missing_packages() {
+  local installed package
+  installed=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null |
+    awk '$2 == "installed" { print $1 }') || true
+  for package in "$@"; do
+    grep -qxF -- "$package" <<<"$installed" || echo "$package"
+  done
+}
+
+apt_install() {
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+    >/dev/null || die "cannot install $*"
+}
+
+# need PACKAGE...: installs those that are missing.
+need() {
+  command -v dpkg-query >/dev/null || return 0 # not Debian: the build says what it misses
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  [[ ${#missing[@]} -eq 0 ]] && return
+  phase "installing ${missing[*]}"
+  as_root apt-get update -qq || die "apt-get update failed"
+  # Debian starts databases, a pooler and Prometheus as system services when it installs them. The tests start
+  # their own, so none is wanted.
+  local cluster_conf=/etc/postgresql-common/createcluster.conf
+  if [[ " ${missing[*]} " == *" postgresql "* ]]; then
+    apt_install postgresql-common
+    echo "    setting create_main_cluster = false in $cluster_conf: no system database"
+    as_root sed -i 's/^#\?create_main_cluster.*/create_main_cluster = false/' "$cluster_conf"
+  fi
+  apt_install "${missing[@]}"
+  local unwanted
+  for unwanted in pgbouncer redis-server etcd-server prometheus; do
+    [[ " ${missing[*]} " == *" $unwanted "* ]] || continue
+    local service=${unwanted/etcd-server/etcd}
+    echo "    disabling the system service $service, which its package has just enabled"
+    as_root service "$service" stop >/dev/null 2>&1 || true
+    as_root update-rc.d "$service" disable >/dev/null 2>&1 || true
+  done
+}
+
+cmd_setup() {
+  local kube=()
+  find_kube || kube=("${kube_packages[@]}") # only to build the one that is missing
+  need "${kube[@]}" "${build_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}" \
+    "${format_packages[@]}" "${tidy_packages[@]}" "${clang_packages[@]}"
+  phase "everything is installed"
+}
