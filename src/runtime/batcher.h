@@ -10,7 +10,7 @@
 
 #include "baton/clock.h"
 #include "baton/store.h"
-#include "runtime/gate.h"
+#include "runtime/futex_value.h"
 
 namespace baton::runtime {
 
@@ -62,7 +62,7 @@ class Batcher {
     Instant sent;
 
     std::optional<Result<std::vector<Reply>>> replies;  // there once it is answered
-    Gate state;
+    FutexValue state;
   };
   static constexpr std::uint32_t kHanded = 1;
   static constexpr std::uint32_t kAnswered = 2;

@@ -6,9 +6,9 @@
 #include "baton/locks.h"
 #include "baton/observe.h"
 #include "core/forks.h"
+#include "runtime/async_acquire.h"
+#include "runtime/async_batcher.h"
 #include "runtime/batcher.h"
-#include "runtime/courier.h"
-#include "runtime/errand.h"
 #include "runtime/held_lease.h"
 #include "runtime/keeper.h"
 #include "runtime/wait_hub.h"
@@ -31,7 +31,7 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   [[nodiscard]] Clock& clock() { return *clock_; }
   [[nodiscard]] runtime::Keeper& keeper() { return keeper_; }
   [[nodiscard]] runtime::WaitHub& hub() { return hub_; }
-  [[nodiscard]] runtime::Courier& courier() { return courier_; }
+  [[nodiscard]] runtime::AsyncBatcher& async_batcher() { return async_batcher_; }
   [[nodiscard]] bool on_own_thread() const;
   // Whether this process is a child of the one that made the client: it can do nothing here.
   [[nodiscard]] bool inherited() const { return forks_ != core::forks(); }
@@ -45,34 +45,34 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
  private:
   Core(std::shared_ptr<LockStore> store, ClientOptions options, Policy policy);
 
-  // Returns when all is stopped and the last requests are answered, or after kLastWords; then the
-  // rest is done in the background. The last reference may also go in a callback, on our own
+  // Returns when all is stopped and the last requests are answered, or after kCloseTimeout; then
+  // the rest is done in the background. The last reference may also go in a callback, on our own
   // thread, which cannot join itself. In a forked child nothing is destroyed.
   static void destroy(Core* core);
 
   // Until the hub asks again for somebody.
-  struct Pause {
+  struct RetryPlan {
     Instant until;
     bool queued = false;  // it stands in the store's queue
     Error so_far;         // why it does not have the lock yet
   };
 
   Result<Lease> ask(std::vector<LockName> set, const AcquireOptions& options,
-                    runtime::Course& course);
-  void answered(const std::shared_ptr<runtime::Errand>& errand, Request& request,
+                    runtime::AcquireTrace& trace);
+  void answered(const std::shared_ptr<runtime::AsyncAcquire>& pending, Request& request,
                 Result<Reply>& reply, Instant sent);
-  void wait_in_background(const std::shared_ptr<runtime::Errand>& errand, Request request,
-                          Pause pause);
+  void wait_in_background(const std::shared_ptr<runtime::AsyncAcquire>& pending, Request request,
+                          RetryPlan plan);
 
   Result<Request> prepare(const std::vector<LockName>& set, const AcquireOptions& options);
   // Takes the request and the reply apart.
   Result<Lease> lease(std::vector<LockName> set, Request& request, Reply& reply, Instant sent);
-  // What becomes of an acquire that was not granted at once: a pause, or its end.
-  Result<Pause> not_granted(const Request& request, const Result<Reply>& reply, Instant sent,
-                            Deadline deadline);
+  // What becomes of an acquire that was not granted at once: a plan, or its end.
+  Result<RetryPlan> not_granted(const Request& request, const Result<Reply>& reply, Instant sent,
+                                Deadline deadline);
   void take_back(const Request& acquire, bool in_doubt);
-  Result<Lease> wait(std::vector<LockName> set, Request request, Instant deadline, Pause pause,
-                     const std::stop_token& stop, runtime::Course& course);
+  Result<Lease> wait(std::vector<LockName> set, Request request, Instant deadline, RetryPlan plan,
+                     const std::stop_token& stop, runtime::AcquireTrace& trace);
   [[nodiscard]] bool is_full() const;
 
   const std::uint32_t forks_ = core::forks();
@@ -87,7 +87,7 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   runtime::Batcher batcher_;
   runtime::Keeper keeper_;
   runtime::WaitHub hub_;
-  runtime::Courier courier_;
+  runtime::AsyncBatcher async_batcher_;
   std::unique_ptr<Watch> watch_;
 };
 

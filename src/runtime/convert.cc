@@ -16,7 +16,7 @@
 #include "runtime/client.h"
 #include "runtime/deadline.h"
 #include "runtime/held_lease.h"
-#include "runtime/pace.h"
+#include "runtime/timing.h"
 
 namespace baton::runtime {
 namespace {
@@ -143,7 +143,7 @@ Result<void> HeldLease::ask(Conversion& conversion) {
   Clock& clock = client_.clock();
   const Request& convert = conversion.request;
   const Millis patience = client_.request_limit();
-  const Instant settle_by =
+  const Instant answer_by =
       std::min(std::max(conversion.deadline, clock.now() + patience), conversion.limit);
   std::optional<Error> unanswered;
   core::Backoff backoff(Millis(50), kAskEvery);
@@ -154,12 +154,12 @@ Result<void> HeldLease::ask(Conversion& conversion) {
     if (unanswered && sent >= conversion.limit) return *unanswered;
     const auto reply =
         client_.submit(conversion.request, std::min(sent + patience, conversion.limit));
-    Instant until = settle_by;
+    Instant until = answer_by;
     Millis pause{0};
     if (!reply) {
       // It may have been sent as late as now.
       if (reply.error().in_doubt) conversion.doubt(clock.now() + client_.can().apply_limit);
-      if (!conversion.in_doubt || clock.now() >= settle_by) return reply.error();
+      if (!conversion.in_doubt || clock.now() >= answer_by) return reply.error();
       unanswered = reply.error();
       pause = backoff.next(id_.low);
     } else if (reply->outcome == Outcome::granted) {
@@ -211,7 +211,7 @@ Error HeldLease::give_up(const Conversion& conversion, Error error) {
   if (conversion.in_queue) leave_queue(!conversion.in_doubt && valid(), conversion.limit);
   if (conversion.in_doubt) {
     error.in_doubt = true;
-    settle(conversion.late_until);
+    reconcile_store(conversion.late_until);
     return error;
   }
   {
@@ -237,17 +237,18 @@ void HeldLease::leave_queue(bool at_once, Instant limit) {
 // Makes the store agree with what the lease claims: less than it may have, so nobody is in the way.
 // Not before all of what was asked has arrived or never will. The turn stays taken until then: a
 // convert up must not be followed by this one down.
-void HeldLease::settle(Instant from) {
+void HeldLease::reconcile_store(Instant from) {
   const Instant now = client_.clock().now();
   client_.hub().undo(request(Verb::convert), from, now + kMaxTtl,
-                     [weak = weak_from_this()](const Result<Won>& answer) {
+                     [weak = weak_from_this()](const Result<WaitResult>& answer) {
                        const auto self = weak.lock();
-                       if (self != nullptr && answer) self->settled(answer->reply, answer->sent);
+                       if (self != nullptr && answer)
+                         self->store_reconciled(answer->reply, answer->sent);
                      });
 }
 
 // If it was refused, the store keeps too much, which harms nobody's trust, until the lease ends.
-void HeldLease::settled(const Reply& reply, Instant sent) {
+void HeldLease::store_reconciled(const Reply& reply, Instant sent) {
   if (reply.outcome == Outcome::granted) take_over(request(Verb::convert).asks, reply, sent);
   if (reply.outcome == Outcome::lost) lose(Loss::refused, reply.message);
   // Those that the hub sent before this one may have come to nothing yet.

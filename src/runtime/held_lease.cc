@@ -173,8 +173,8 @@ Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
   return {};
 }
 
-Result<void> HeldLease::begin_release(const NoteChange& last_words) {
-  if (auto ok = check_note(last_words); !ok) return ok;
+Result<void> HeldLease::begin_release(const NoteChange& final_note) {
+  if (auto ok = check_note(final_note); !ok) return ok;
   if (released_.exchange(true)) {
     return Error{.code = Code::lost, .message = "the lease was released before"};
   }
@@ -186,7 +186,7 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
   Instant at = client_.clock().now();
   const Deadline deadline = deadline_after(at, options.timeout);
   if (!options.to.empty()) {
-    if (auto ok = check_heir(options.to, deadline); !ok) return ok;
+    if (auto ok = check_successor(options.to, deadline); !ok) return ok;
     at = client_.clock().now();
   }
   if (auto ok = begin_release(options.note); !ok) return ok;
@@ -196,23 +196,23 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
   return released;
 }
 
-void HeldLease::release_async(NoteChange last_words, std::function<void(Result<void>)> then) {
+void HeldLease::release_async(NoteChange final_note, std::function<void(Result<void>)> then) {
   if (inherited()) {
     if (then) then(lost_error());
     return;
   }
-  if (auto ok = begin_release(last_words); !ok) {
+  if (auto ok = begin_release(final_note); !ok) {
     if (then) client_.hub().call([then = std::move(then), why = ok.error()] { then(why); });
     return;
   }
   const Instant at = client_.clock().now();
-  client_.courier().send(last_request(std::move(last_words)),
-                         [self = shared_from_this(), at, then = std::move(then)](
-                             Request release, Result<Reply> reply, Instant /*sent*/) {
-                           auto released = self->given_back(release, reply);
-                           if (self->observer() != nullptr) self->tell(released, at);
-                           if (then) then(std::move(released));
-                         });
+  client_.async_batcher().send(last_request(std::move(final_note)),
+                               [self = shared_from_this(), at, then = std::move(then)](
+                                   Request release, Result<Reply> reply, Instant /*sent*/) {
+                                 auto released = self->given_back(release, reply);
+                                 if (self->observer() != nullptr) self->tell(released, at);
+                                 if (then) then(std::move(released));
+                               });
 }
 
 void HeldLease::let_go() {
@@ -231,12 +231,12 @@ void HeldLease::tell(const Result<void>& released, Instant at) const {
 }
 
 // In this order: nobody works on under a lock that is being given away.
-Request HeldLease::last_request(NoteChange last_words) {
+Request HeldLease::last_request(NoteChange final_note) {
   if (!valid()) lost_ = true;
   end("released");
   client_.keeper().drop(*this);
   Request release = request(Verb::release);
-  release.change = std::move(last_words);
+  release.change = std::move(final_note);
   return release;
 }
 
@@ -245,7 +245,7 @@ Result<void> HeldLease::give_back(const ReleaseOptions& options, Deadline deadli
   release.to = options.to;
   auto reply = client_.submit(release, deadline);
   if (reply && reply->outcome == Outcome::denied) {
-    // The heir has gone since we looked; the lease is over all the same, so the queue gets it.
+    // The successor has gone since we looked; the lease is over all the same, so the queue gets it.
     release.to.clear();
     reply = client_.submit(release, deadline);
   }
@@ -282,7 +282,7 @@ Result<void> HeldLease::finish() {
   return {};
 }
 
-Result<void> HeldLease::check_heir(const std::string& heir, Deadline deadline) const {
+Result<void> HeldLease::check_successor(const std::string& successor, Deadline deadline) const {
   if (!client_.can().transfer || names_.size() > 1 || asks_.size() > 1) {
     return Error{.code = Code::unsupported, .message = "only a single lock can be handed over"};
   }
@@ -294,8 +294,8 @@ Result<void> HeldLease::check_heir(const std::string& heir, Deadline deadline) c
   if (!reply->info) return error_of(*reply, look);
   const auto& waiters = reply->info->waiters;
   if (std::none_of(waiters.begin(), waiters.end(),
-                   [&](const WaiterInfo& w) { return w.owner == heir; })) {
-    return Error{.code = Code::denied, .message = "nobody of '" + heir + "' waits for it"};
+                   [&](const WaiterInfo& w) { return w.owner == successor; })) {
+    return Error{.code = Code::denied, .message = "nobody of '" + successor + "' waits for it"};
   }
   return {};
 }

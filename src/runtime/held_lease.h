@@ -57,7 +57,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   Result<void> set_note(NoteChange change, Millis timeout);
   Result<void> convert(Mode mode, Millis wait);
   Result<void> release(const ReleaseOptions& options);
-  void release_async(NoteChange last_words, std::function<void(Result<void>)> then);
+  void release_async(NoteChange final_note, std::function<void(Result<void>)> then);
   void let_go();  // nobody has it any more
 
   // The end of with_lock: releases, unless that was done; `lost` if the lease ended before.
@@ -81,12 +81,12 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   [[nodiscard]] ClientObserver* observer() const;  // null: nobody is told
   [[nodiscard]] Request request(Verb verb) const;
   bool end(const std::string& why);
-  Result<void> begin_release(const NoteChange& last_words);
-  Request last_request(NoteChange last_words);
+  Result<void> begin_release(const NoteChange& final_note);
+  Request last_request(NoteChange final_note);
   Result<void> give_back(const ReleaseOptions& options, Deadline deadline);
   Result<void> given_back(Request& release, Result<Reply>& reply);
   void tell(const Result<void>& released, Instant at) const;
-  [[nodiscard]] Result<void> check_heir(const std::string& heir, Deadline deadline) const;
+  [[nodiscard]] Result<void> check_successor(const std::string& successor, Deadline deadline) const;
   [[nodiscard]] bool was_lost() const;
   [[nodiscard]] Error lost_error() const;
   [[nodiscard]] Instant over() const;
@@ -116,8 +116,8 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   void claim(const std::vector<Ask>& asks);  // under the mutex
   Error give_up(const Conversion& conversion, Error error);
   void leave_queue(bool at_once, Instant limit);
-  void settle(Instant from);
-  void settled(const Reply& reply, Instant sent);
+  void reconcile_store(Instant from);
+  void store_reconciled(const Reply& reply, Instant sent);
 
   LockClient::Core& client_;
   const GrantId id_;

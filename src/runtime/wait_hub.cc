@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "baton/name.h"
-#include "runtime/pace.h"
+#include "runtime/timing.h"
 
 namespace baton::runtime {
 namespace {
@@ -40,7 +40,7 @@ Error perhaps_superseded(const Error& error) {
 }
 
 // The lease is over all the same, so the queue gets the lock.
-bool heir_has_gone(const Request& undo, const Reply& reply) {
+bool successor_has_gone(const Request& undo, const Reply& reply) {
   return reply.outcome == Outcome::denied && !undo.to.empty();
 }
 
@@ -240,12 +240,12 @@ void WaitHub::close() {
   for (auto& [then, result] : finished) then(std::move(result));
   // One try: what does not reach the store ends by its own time there.
   if (batch.empty()) return;
-  const Instant limit = clock_.now() + kLastWords;
+  const Instant limit = clock_.now() + kCloseTimeout;
   const auto replies = store_.apply(batch, limit);
   if (!replies) return;
   std::vector<Request> for_the_queue;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (!heir_has_gone(batch[i], (*replies)[i])) continue;
+    if (!successor_has_gone(batch[i], (*replies)[i])) continue;
     batch[i].to.clear();
     for_the_queue.push_back(std::move(batch[i]));
   }
@@ -345,15 +345,15 @@ void WaitHub::send(const std::vector<Request>& batch, std::vector<Undo>& undoing
   for (std::size_t i = undoing.size(); i < batch.size(); ++i) {
     const auto it = waiting_.find(batch[i].grant);
     if (it == waiting_.end()) continue;
-    settle(it->second, (*replies)[i], sent, now, finished);
+    process_reply(it->second, (*replies)[i], sent, now, finished);
     if (!it->second.then) waiting_.erase(it);
   }
 }
 
 void WaitHub::undone(Undo undo, Reply& reply, Instant sent, Instant now, Finished& finished) {
   if (reply.outcome == Outcome::busy) return put_off(std::move(undo), now);
-  if (!heir_has_gone(undo.request, reply)) {
-    if (undo.then) finished.emplace_back(std::move(undo.then), Won{std::move(reply), sent});
+  if (!successor_has_gone(undo.request, reply)) {
+    if (undo.then) finished.emplace_back(std::move(undo.then), WaitResult{std::move(reply), sent});
     return;
   }
   undo.request.to.clear();
@@ -368,8 +368,8 @@ void WaitHub::put_off(Undo undo, Instant now) {
 }
 
 // Takes in one reply. A waiter that is through has no `then` any more.
-void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
-                     Finished& finished) {
+void WaitHub::process_reply(Waiting& waiting, Reply& reply, Instant sent, Instant now,
+                            Finished& finished) {
   waiting.backoff.reset();
   waiting.asking = false;
   // Busy may mean that the store could not look.
@@ -382,8 +382,9 @@ void WaitHub::settle(Waiting& waiting, Reply& reply, Instant sent, Instant now,
         waiting.then = nullptr;
         return;
       }
-      finished.emplace_back(std::exchange(waiting.then, nullptr),
-                            Won{std::move(reply), sent, waiting.asked, waiting.since_woken(now)});
+      finished.emplace_back(
+          std::exchange(waiting.then, nullptr),
+          WaitResult{std::move(reply), sent, waiting.asked, waiting.since_woken(now)});
       return;
     case Outcome::queued:
       waiting.queued = true;

@@ -20,7 +20,7 @@
 namespace baton::runtime {
 
 // A granted acquire: the reply, and when the request that it answers was sent.
-struct Won {
+struct WaitResult {
   Reply reply;
   Instant sent;
   bool waited = false;
@@ -35,7 +35,7 @@ struct Won {
 // left in doubt.
 class WaitHub final : public WakeSink {
  public:
-  using Then = std::function<void(Result<Won>)>;
+  using Then = std::function<void(Result<WaitResult>)>;
   using OnStray = std::function<void(GrantId)>;
 
   // `stray` is told of wake-ups for grants that do not wait here.
@@ -55,8 +55,8 @@ class WaitHub final : public WakeSink {
   bool abandon(GrantId grant);
 
   // Sends a release or cancel, or a convert down, until the store has answered, or `until` has
-  // passed. A release whose heir has gone is sent again without one. `then` hears the answer if
-  // there is one, on the hub's thread.
+  // passed. A release whose successor has gone is sent again without one. `then` hears the answer
+  // if there is one, on the hub's thread.
   void undo(Request request, Instant from, Instant until, Then then = nullptr);
 
   // Calls it soon, on the hub's thread.
@@ -117,7 +117,7 @@ class WaitHub final : public WakeSink {
     Then then = nullptr;
     core::Backoff backoff{Millis(50), Millis(1000)};
   };
-  using Finished = std::vector<std::pair<Then, Result<Won>>>;
+  using Finished = std::vector<std::pair<Then, Result<WaitResult>>>;
 
   void loop(const std::stop_token& stop);
   void close();
@@ -126,7 +126,7 @@ class WaitHub final : public WakeSink {
   [[nodiscard]] bool somebody_asks(Instant now) const;
   Request next_request(Waiting& waiting, Instant now) const;
   void send(const std::vector<Request>& batch, std::vector<Undo>& undoing, Finished& finished);
-  void settle(Waiting& waiting, Reply& reply, Instant sent, Instant now, Finished& finished);
+  void process_reply(Waiting& waiting, Reply& reply, Instant sent, Instant now, Finished& finished);
   void give_up(const Waiting& waiting, Instant from);
   void undone(Undo undo, Reply& reply, Instant sent, Instant now, Finished& finished);
   void put_off(Undo undo, Instant now);

@@ -70,11 +70,12 @@ Reply outcome(Outcome outcome) {
 
 class WaitHubTest : public ::testing::Test {
  protected:
-  std::future<Result<runtime::Won>> wait(const Error& so_far, Millis limit, Millis from = 0ms) {
-    auto promise = std::make_shared<std::promise<Result<runtime::Won>>>();
+  std::future<Result<runtime::WaitResult>> wait(const Error& so_far, Millis limit,
+                                                Millis from = 0ms) {
+    auto promise = std::make_shared<std::promise<Result<runtime::WaitResult>>>();
     hub.wait(acquire(1, "DEFAULT:report", Mode::X, kTicket), clock.now() + limit,
              clock.now() + from, false, stop.get_token(), so_far,
-             [promise](Result<runtime::Won> won) { promise->set_value(std::move(won)); });
+             [promise](Result<runtime::WaitResult> won) { promise->set_value(std::move(won)); });
     return promise->get_future();
   }
   template <typename Condition>
@@ -85,7 +86,7 @@ class WaitHubTest : public ::testing::Test {
       return false;
     });
   }
-  Result<runtime::Won> value_of(std::future<Result<runtime::Won>>& future) {
+  Result<runtime::WaitResult> value_of(std::future<Result<runtime::WaitResult>>& future) {
     EXPECT_TRUE(eventually([&] { return future.wait_for(0s) == std::future_status::ready; }));
     return future.get();
   }

@@ -21,17 +21,17 @@ namespace baton::runtime {
 // store has work while other callbacks run; only if others are idle they get their share of it.
 //
 // Like the Batcher, it gathers requests that only end something apart from the others.
-class Courier {
+class AsyncBatcher {
  public:
   // The request again, what the store said, both to be taken, and when it was sent. Called exactly
-  // once, on a thread of the courier.
+  // once, on a thread of the async_batcher.
   using Then = std::function<void(Request& request, Result<Reply>& reply, Instant sent)>;
 
-  Courier(LockStore& store, Clock& clock, const Capabilities& can)
+  AsyncBatcher(LockStore& store, Clock& clock, const Capabilities& can)
       : store_(store), clock_(clock), apply_limit_(can.apply_limit), most_(can.parallel) {}
-  ~Courier() { stop(); }
-  Courier(const Courier&) = delete;
-  Courier& operator=(const Courier&) = delete;
+  ~AsyncBatcher() { stop(); }
+  AsyncBatcher(const AsyncBatcher&) = delete;
+  AsyncBatcher& operator=(const AsyncBatcher&) = delete;
 
   void send(Request request, Then then);
 

@@ -1,4 +1,4 @@
-#include "runtime/courier.h"
+#include "runtime/async_batcher.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/ending.h"
-#include "runtime/pace.h"
+#include "runtime/timing.h"
 
 namespace baton::runtime {
 namespace {
@@ -15,13 +15,13 @@ constexpr Millis kMoment{1};
 constexpr std::size_t kWorthSharing = 8;
 
 // Whose thread this is; its address tells one thread from another.
-thread_local const Courier* own = nullptr;
+thread_local const AsyncBatcher* own = nullptr;
 
 Error closed() { return {.code = Code::cancelled, .message = "the client was closed"}; }
 
 }  // namespace
 
-void Courier::send(Request request, Then then) {
+void AsyncBatcher::send(Request request, Then then) {
   {
     const std::lock_guard lock(mutex_);
     if (!stopped_) {
@@ -36,7 +36,7 @@ void Courier::send(Request request, Then then) {
   then(request, refused, clock_.now());
 }
 
-Courier::Batch& Courier::place_for(const Request& request, Thread gatherer) {
+AsyncBatcher::Batch& AsyncBatcher::place_for(const Request& request, Thread gatherer) {
   const bool ends = only_ends_something(request);
   const auto found = std::find_if(batches_.rbegin(), batches_.rend(), [&](const Batch& batch) {
     return batch.ends == ends && batch.gatherer == gatherer && batch.requests.size() < kMaxBatch;
@@ -45,16 +45,16 @@ Courier::Batch& Courier::place_for(const Request& request, Thread gatherer) {
   return batches_.emplace_back(Batch{.ends = ends, .gatherer = gatherer});
 }
 
-std::size_t Courier::size() const {
+std::size_t AsyncBatcher::size() const {
   const std::lock_guard lock(mutex_);
   std::size_t size = 0;
   for (const Batch& batch : batches_) size += batch.requests.size();
   return size;
 }
 
-bool Courier::on_own_thread() const { return own == this; }
+bool AsyncBatcher::on_own_thread() const { return own == this; }
 
-void Courier::call_another() {
+void AsyncBatcher::call_another() {
   if (idle_ > 0) {
     gathered_.notify_one();
   } else if (threads_.size() < most_) {
@@ -62,12 +62,12 @@ void Courier::call_another() {
   }
 }
 
-std::size_t Courier::ready() const {
+std::size_t AsyncBatcher::ready() const {
   return static_cast<std::size_t>(std::count_if(
       batches_.begin(), batches_.end(), [](const Batch& one) { return one.gatherer == nullptr; }));
 }
 
-void Courier::work() {
+void AsyncBatcher::work() {
   own = this;
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -97,7 +97,7 @@ void Courier::work() {
 
 // The oldest that nobody adds to, or just the oldest. If it is the only one, much, and others have
 // nothing to do, they get their share of it.
-Courier::Batch Courier::next() {
+AsyncBatcher::Batch AsyncBatcher::next() {
   const auto oldest = std::find_if(batches_.begin(), batches_.end(),
                                    [](const Batch& one) { return one.gatherer == nullptr; });
   const auto chosen = oldest == batches_.end() ? batches_.begin() : oldest;
@@ -110,14 +110,14 @@ Courier::Batch Courier::next() {
   return chosen->split_off(share);
 }
 
-bool Courier::is_worth_it() const {
+bool AsyncBatcher::is_worth_it() const {
   return std::any_of(batches_.begin(), batches_.end(), [&](const Batch& one) {
     return one.gatherer == nullptr && 2 * one.requests.size() >= handing_out_;
   });
 }
 
 // What is ready already and of the same kind goes with it.
-void Courier::close(Thread gatherer) {
+void AsyncBatcher::close(Thread gatherer) {
   for (auto batch = batches_.begin(); batch != batches_.end();) {
     if (batch->gatherer != gatherer) {
       ++batch;
@@ -138,7 +138,7 @@ void Courier::close(Thread gatherer) {
   }
 }
 
-Courier::Batch Courier::Batch::split_off(std::size_t count) {
+AsyncBatcher::Batch AsyncBatcher::Batch::split_off(std::size_t count) {
   const auto first = [count](auto& all) {
     const auto end = all.begin() + static_cast<std::ptrdiff_t>(count);
     std::remove_reference_t<decltype(all)> some(std::make_move_iterator(all.begin()),
@@ -149,7 +149,7 @@ Courier::Batch Courier::Batch::split_off(std::size_t count) {
   return {.ends = ends, .requests = first(requests), .thens = first(thens)};
 }
 
-void Courier::hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent) {
+void AsyncBatcher::hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent) {
   for (std::size_t i = 0; i < batch.requests.size(); ++i) {
     auto reply = replies ? Result<Reply>(std::move((*replies)[i])) : replies.error();
     // Goes here, where nothing is locked: what it holds may send something when it goes.
@@ -158,7 +158,7 @@ void Courier::hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instan
   }
 }
 
-void Courier::stop() {
+void AsyncBatcher::stop() {
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(stopped_, true)) return;
@@ -170,7 +170,7 @@ void Courier::stop() {
   for (Batch& batch : batches_) {
     const Instant sent = clock_.now();
     Result<std::vector<Reply>> replies = closed();
-    if (batch.ends) replies = store_.apply(batch.requests, sent + kLastWords);
+    if (batch.ends) replies = store_.apply(batch.requests, sent + kCloseTimeout);
     hand_out(batch, replies, sent);
   }
 }

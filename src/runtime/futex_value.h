@@ -19,7 +19,7 @@ namespace baton::runtime {
 // for afterwards. std::atomic::wait would do, but libstdc++'s gives up the processor many times
 // before it sleeps, which with many callers costs more than all the rest; a condition variable
 // makes everybody who is woken take its mutex in turn.
-class Gate {
+class FutexValue {
  public:
   void set(std::uint32_t value) {
     value_.store(value, std::memory_order_release);

@@ -13,20 +13,20 @@
 namespace baton::runtime {
 
 // What an acquire went through, for the observer.
-struct Course {
+struct AcquireTrace {
   bool waited = false;
   std::optional<std::chrono::nanoseconds> handover;
 };
 
 // An acquire by callback, from the call to its end, which may come after that of the client.
-struct Errand {
+struct AsyncAcquire {
   std::vector<LockName> set;
   AcquireOptions options;
   std::function<void(Result<Lease>)> then;
   std::shared_ptr<ClientObserver> observer;
   Clock* clock;
   Instant asked = clock->now();
-  Course course;
+  AcquireTrace trace;
 
   // For the lease; if there is an observer, it wants them too.
   std::vector<LockName> take_set() { return observer == nullptr ? std::move(set) : set; }
@@ -39,8 +39,8 @@ struct Errand {
                           .error = result ? nullptr : &result.error(),
                           .ttl = options.ttl,
                           .took = clock->now() - asked,
-                          .waited = course.waited,
-                          .handover = course.handover});
+                          .waited = trace.waited,
+                          .handover = trace.handover});
     }
     then(std::move(result));
   }

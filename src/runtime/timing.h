@@ -9,6 +9,6 @@ inline constexpr Millis kAskEvery{1000};
 inline constexpr Millis kAskFloor{20};
 
 // For what is left to say when a client closes.
-inline constexpr Millis kLastWords{2000};
+inline constexpr Millis kCloseTimeout{2000};
 
 }  // namespace baton::runtime
