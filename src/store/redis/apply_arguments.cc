@@ -1,4 +1,4 @@
-#include "store/redis/order.h"
+#include "store/redis/apply_arguments.h"
 
 #include <algorithm>
 
@@ -59,7 +59,8 @@ void pack_claimant(Packer& out, const Request& request) {
   out.text(bytes.text());
 }
 
-Order::Order(std::span<const Request> batch, const std::vector<std::size_t>& places, bool clustered)
+ApplyArguments::ApplyArguments(std::span<const Request> batch,
+                               const std::vector<std::size_t>& places, bool clustered)
     : clustered_(clustered) {
   items_.reserve(places.size());
   for (const std::size_t place : places) {
@@ -68,7 +69,7 @@ Order::Order(std::span<const Request> batch, const std::vector<std::size_t>& pla
   }
 }
 
-std::size_t Order::name_at(std::string_view key) {
+std::size_t ApplyArguments::name_at(std::string_view key) {
   if (names_.size() == 1 && found_.empty()) found_.emplace(names_[0].key, 0);
   if (const auto it = found_.find(key); it != found_.end()) return it->second;
   const std::string_view region = Layout::region_of(key);
@@ -79,14 +80,14 @@ std::size_t Order::name_at(std::string_view key) {
   return names_.size() - 1;
 }
 
-void Order::write_keys(Commands& commands, const Layout& layout) const {
+void ApplyArguments::write_keys(Commands& commands, const Layout& layout) const {
   if (!clustered_) commands.word(layout.version());
   for (const auto region : regions_) write_counter(commands, layout, region);
   for (const auto& name : names_) write_name(commands, layout, name.key);
 }
 
 // As verbs_more.lua reads it.
-void Order::pack(Packer& out, const Item& item) const {
+void ApplyArguments::pack(Packer& out, const Item& item) const {
   const Request& request = item.request;
   const std::vector<std::size_t>& at = item.at;
   static constexpr std::size_t kSizes[] = {11, 6, 6, 6, 7, 5, 5, 3};
@@ -136,7 +137,7 @@ void Order::pack(Packer& out, const Item& item) const {
   }
 }
 
-void Order::pack(Packer& out) const {
+void ApplyArguments::pack(Packer& out) const {
   out.array(5).number(clustered_ ? 0 : 1).number(static_cast<std::int64_t>(regions_.size()));
   if (regions_.size() == 1) {
     out.flag(false);

@@ -14,10 +14,11 @@ namespace baton::store::redis {
 
 // What apply.lua is asked to do: some requests of a batch, which must outlive this, and the keys
 // that it may touch for them.
-class Order {
+class ApplyArguments {
  public:
   // In a cluster the version of the schema is in another slot, and is not asked for.
-  Order(std::span<const Request> batch, const std::vector<std::size_t>& places, bool clustered);
+  ApplyArguments(std::span<const Request> batch, const std::vector<std::size_t>& places,
+                 bool clustered);
 
   [[nodiscard]] std::size_t key_count() const { return first_name() + names_.size(); }
   void write_keys(Commands& commands, const Layout& layout) const;

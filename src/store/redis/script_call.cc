@@ -1,12 +1,12 @@
-#include "store/redis/parcel.h"
+#include "store/redis/script_call.h"
 
 #include <algorithm>
 
 #include "core/apply.h"
 #include "store/common/alike.h"
+#include "store/redis/apply_arguments.h"
 #include "store/redis/grant_bytes.h"
 #include "store/redis/msgpack.h"
-#include "store/redis/order.h"
 
 namespace baton::store::redis {
 namespace {
@@ -41,79 +41,80 @@ bool is_plain(const Request& request) {
          request.asks[0].key != core::kSchemaKey;
 }
 
-bool Parcel::has_room_for(const Request& request) const {
+bool ScriptCall::has_room_for(const Request& request) const {
   return places_.size() < kMaxRequests && names_ + request.asks.size() <= kMaxNames;
 }
 
-void Parcel::add(std::size_t place) {
+void ScriptCall::add(std::size_t place) {
   places_.push_back(place);
   names_ += batch_[place].asks.size();
 }
 
-void Parcel::write(Commands& commands, const Layout& layout, bool clustered,
-                   const Call& call) const {
+void ScriptCall::write(Commands& commands, const Layout& layout, bool clustered,
+                       const CallContext& context) const {
   commands.begin();
   commands.word("EVALSHA");
-  commands.word(call.sha);
+  commands.word(context.sha);
   switch (route_.script) {
-    case Script::apply: write_order(commands, layout, clustered, call); break;
-    case Script::acquire_free: write_acquires(commands, layout, clustered, call); break;
-    case Script::release_held: write_releases(commands, layout, call); break;
+    case Script::apply: write_apply(commands, layout, clustered, context); break;
+    case Script::acquire_free: write_acquires(commands, layout, clustered, context); break;
+    case Script::release_held: write_releases(commands, layout, context); break;
   }
   commands.end();
 }
 
-void Parcel::write_order(Commands& commands, const Layout& layout, bool clustered,
-                         const Call& call) const {
-  const Order order(batch_, places_, clustered);
-  commands.number(static_cast<std::int64_t>(order.key_count()));
-  order.write_keys(commands, layout);
-  commands.number(call.not_after);
-  if (call.now) {
-    commands.number(call.now->count());
+void ScriptCall::write_apply(Commands& commands, const Layout& layout, bool clustered,
+                             const CallContext& context) const {
+  const ApplyArguments arguments(batch_, places_, clustered);
+  commands.number(static_cast<std::int64_t>(arguments.key_count()));
+  arguments.write_keys(commands, layout);
+  commands.number(context.not_after);
+  if (context.now) {
+    commands.number(context.now->count());
   } else {
     commands.word("");
   }
-  commands.packed([&](Packer& out) { order.pack(out); });
+  commands.packed([&](Packer& out) { arguments.pack(out); });
   commands.word(layout.channels());
   commands.word(clustered ? std::string_view() : layout.floor());
 }
 
-void Parcel::write_names(Commands& commands, const Layout& layout) const {
+void ScriptCall::write_names(Commands& commands, const Layout& layout) const {
   for (const std::size_t place : places_) write_name(commands, layout, batch_[place].asks[0].key);
 }
 
 // What many have in common is said once.
-void Parcel::write_acquires(Commands& commands, const Layout& layout, bool clustered,
-                            const Call& call) const {
+void ScriptCall::write_acquires(Commands& commands, const Layout& layout, bool clustered,
+                                const CallContext& context) const {
   const auto count = static_cast<std::int64_t>(places_.size());
   commands.number(count + (clustered ? 1 : 2));
   write_names(commands, layout);
   write_counter(commands, layout, route_.region);
   if (!clustered) commands.word(layout.version());
   commands.number(route_.version);
-  commands.number((route_.hold + (call.now ? kKeptInTests : kKeptOn)).count());
+  commands.number((route_.hold + (context.now ? kKeptInTests : kKeptOn)).count());
   commands.packed([&](Packer& out) {
-    out.bare(call.not_after).bare(call.now ? call.now->count() : -1);
+    out.bare(context.not_after).bare(context.now ? context.now->count() : -1);
     out.bare(core::StoreTime(route_.hold).count()).bare(count);
   });
   const Request& first = batch_[places_[0]];
-  const bool alike =
+  const bool same =
       count > 1 && std::all_of(places_.begin(), places_.end(),
                                [&](std::size_t place) { return are_alike(batch_[place], first); });
   for (const std::size_t place : places_) {
     commands.packed([&](Packer& out) {
-      if (!alike) pack_spans(out, batch_[place]);
+      if (!same) pack_spans(out, batch_[place]);
       pack_grant(out, batch_[place]);
-      if (!alike) pack_terms(out, batch_[place]);
+      if (!same) pack_terms(out, batch_[place]);
     });
   }
-  if (!alike) return;
+  if (!same) return;
   commands.packed([&](Packer& out) { pack_spans(out, first); });
   commands.packed([&](Packer& out) { pack_terms(out, first); });
 }
 
-void Parcel::write_releases(Commands& commands, const Layout& layout, const Call& call) const {
+void ScriptCall::write_releases(Commands& commands, const Layout& layout,
+                                const CallContext& context) const {
   commands.number(static_cast<std::int64_t>(places_.size()));
   write_names(commands, layout);
   for (const std::size_t place : places_) {
@@ -122,7 +123,7 @@ void Parcel::write_releases(Commands& commands, const Layout& layout, const Call
       pack_grant(out, batch_[place]);
     });
   }
-  if (call.now) commands.number(call.now->count());
+  if (context.now) commands.number(context.now->count());
 }
 
 }  // namespace baton::store::redis

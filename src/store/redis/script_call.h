@@ -28,16 +28,16 @@ struct Route {
 };
 
 // What every call of a script says.
-struct Call {
+struct CallContext {
   std::string_view sha;
   std::int64_t not_after = 0;          // the server's time
   std::optional<core::StoreTime> now;  // a test's clock
 };
 
 // Requests of a batch that go to a script together.
-class Parcel {
+class ScriptCall {
  public:
-  Parcel(std::span<const Request> batch, const Route& route) : batch_(batch), route_(route) {}
+  ScriptCall(std::span<const Request> batch, const Route& route) : batch_(batch), route_(route) {}
 
   [[nodiscard]] const Route& route() const { return route_; }
   [[nodiscard]] bool has_room_for(const Request& request) const;
@@ -47,14 +47,15 @@ class Parcel {
   [[nodiscard]] const std::vector<std::size_t>& places() const { return places_; }
   [[nodiscard]] std::vector<std::size_t> take_places() { return std::move(places_); }
 
-  void write(Commands& commands, const Layout& layout, bool clustered, const Call& call) const;
+  void write(Commands& commands, const Layout& layout, bool clustered,
+             const CallContext& context) const;
 
  private:
-  void write_order(Commands& commands, const Layout& layout, bool clustered,
-                   const Call& call) const;
+  void write_apply(Commands& commands, const Layout& layout, bool clustered,
+                   const CallContext& context) const;
   void write_acquires(Commands& commands, const Layout& layout, bool clustered,
-                      const Call& call) const;
-  void write_releases(Commands& commands, const Layout& layout, const Call& call) const;
+                      const CallContext& context) const;
+  void write_releases(Commands& commands, const Layout& layout, const CallContext& context) const;
   void write_names(Commands& commands, const Layout& layout) const;
 
   std::span<const Request> batch_;
