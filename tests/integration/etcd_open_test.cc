@@ -295,16 +295,16 @@ TEST(EtcdOpen, a_write_that_meets_a_used_up_quota_is_in_doubt) {
   }
 }
 
-// Then nothing that rests on that era can be written any more, and there is no room to say so
-// again.
-TEST(EtcdOpen, a_full_store_takes_releases_although_the_end_of_an_era_was_not_acknowledged) {
+// Then nothing that rests on that write epoch can be written any more, and there is no room to say
+// so again.
+TEST(EtcdOpen, a_full_store_takes_releases_although_the_end_of_a_write_epoch_was_not_acknowledged) {
   const EtcdServer server({.arguments = {"--quota-backend-bytes=65536"}});
   FaultProxy line(port_of(server));
   const auto store =
       open_etcd_store("etcd://127.0.0.1:" + std::to_string(line.port()), soon()).value();
   ASSERT_EQ(take(*store, 1), Outcome::granted);
   ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));
-  ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));  // ends the era first
+  ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));  // ends the write epoch first
   const std::string end = line.held();
   ASSERT_NE(server.post(0, "/v3/kv/txn", end.substr(end.find("\r\n\r\n") + 4)).find(" 200 "),
             std::string::npos);

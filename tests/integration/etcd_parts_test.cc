@@ -5,7 +5,7 @@
 
 #include "conformance/harness.h"
 #include "store/etcd/local_view.h"
-#include "store/etcd/plan.h"
+#include "store/etcd/txn_plan.h"
 #include "store/etcd/wire.h"
 
 namespace baton::test {

@@ -73,13 +73,13 @@ class Gateway {
   [[nodiscard]] Result<RangeAnswer> range(const std::string& key, const std::string& end,
                                           std::size_t limit, Deadline deadline);
 
-  struct Lease {
+  struct LeaseAnswer {
     LeaseId id = 0;
     std::chrono::seconds ttl{0};
   };
-  [[nodiscard]] Result<Lease> grant_lease(std::chrono::seconds ttl, Deadline deadline);
+  [[nodiscard]] Result<LeaseAnswer> grant_lease(std::chrono::seconds ttl, Deadline deadline);
   // A ttl of zero: the lease is gone.
-  [[nodiscard]] Result<Lease> keep_alive(LeaseId id, Deadline deadline);
+  [[nodiscard]] Result<LeaseAnswer> keep_alive(LeaseId id, Deadline deadline);
   [[nodiscard]] Result<void> revoke_lease(LeaseId id, Deadline deadline);
 
   // Tells of every put to one of the keys until stopped, or something goes wrong. `on_ready` when

@@ -172,11 +172,11 @@ std::optional<Gateway::RangeAnswer> range_answer(std::string_view text) {
   });
 }
 
-std::optional<Gateway::Lease> lease_answer(std::string_view text) {
-  return parsed<Gateway::Lease>(text, [](const json& message) {
+std::optional<Gateway::LeaseAnswer> lease_answer(std::string_view text) {
+  return parsed<Gateway::LeaseAnswer>(text, [](const json& message) {
     const json& answer = unwrapped(message);
     if (!answer.contains("header")) refuse();
-    return Gateway::Lease{number(answer, "ID"), std::chrono::seconds(number(answer, "TTL"))};
+    return Gateway::LeaseAnswer{number(answer, "ID"), std::chrono::seconds(number(answer, "TTL"))};
   });
 }
 

@@ -1,4 +1,4 @@
-#include "store/etcd/essence.h"
+#include "store/etcd/visible_state.h"
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ void drop_ended(NameState& state, StoreTime now) {
 
 namespace {
 
-NameState essence(NameState state, StoreTime now) {
+NameState visible_state(NameState state, StoreTime now) {
   drop_ended(state, now);
   for (Holder& holder : state.holders) holder.expires = StoreTime{0};
   for (Waiter& waiter : state.waiters) waiter.stale = StoreTime{0};
@@ -32,9 +32,9 @@ NameState essence(NameState state, StoreTime now) {
 
 }  // namespace
 
-bool same_essence(const NameState& a, const NameState& b, StoreTime now) {
-  const NameState x = essence(a, now);
-  const NameState y = essence(b, now);
+bool same_visible_state(const NameState& a, const NameState& b, StoreTime now) {
+  const NameState x = visible_state(a, now);
+  const NameState y = visible_state(b, now);
   return x.holders == y.holders && x.waiters == y.waiters && x.tombstones == y.tombstones &&
          x.note == y.note;
 }

@@ -12,9 +12,9 @@
 
 namespace baton::store::etcd {
 
-class Plan {
+class TxnPlan {
  public:
-  Plan(const Step& step, const Layout& layout, const std::string& session);
+  TxnPlan(const Step& step, const Layout& layout, const std::string& session);
 
   [[nodiscard]] bool writes() const { return !names_.empty(); }
 

@@ -1,9 +1,9 @@
-#include "store/etcd/plan.h"
+#include "store/etcd/txn_plan.h"
 
 #include <algorithm>
 
 #include "core/document.h"
-#include "store/etcd/essence.h"
+#include "store/etcd/visible_state.h"
 
 namespace baton::store::etcd {
 namespace {
@@ -24,7 +24,7 @@ bool names_its_own(Verb verb) { return verb != Verb::break_ && verb != Verb::get
 
 }  // namespace
 
-Plan::Plan(const Step& step, const Layout& layout, const std::string& session)
+TxnPlan::TxnPlan(const Step& step, const Layout& layout, const std::string& session)
     : step_(step), layout_(layout), session_(session) {
   for (const Request* request : step.group.requests) {
     if (names_its_own(request->verb)) asking_.insert(request->grant);
@@ -32,7 +32,7 @@ Plan::Plan(const Step& step, const Layout& layout, const std::string& session)
   for (const auto& [key, after] : step.states) {
     if (!after.dirty) continue;
     const Document& found = step.found.documents.at(key);
-    const bool unchanged = same_essence(found.state, after, step.found.now);
+    const bool unchanged = same_visible_state(found.state, after, step.found.now);
     if (unchanged && !step.drew) continue;
     Name name = name_of(key, after);
     if (name.removed && name.before->version == 0) {
@@ -44,16 +44,16 @@ Plan::Plan(const Step& step, const Layout& layout, const std::string& session)
   }
 }
 
-const Record& Plan::record(const std::string& key) const {
+const Record& TxnPlan::record(const std::string& key) const {
   return static_cast<const Record&>(*step_.found.documents.at(key).provenance);
 }
 
-bool Plan::is_own(const std::string& key, GrantId grant) const {
+bool TxnPlan::is_own(const std::string& key, GrantId grant) const {
   const Marks& marks = record(key).marks_of(grant);
   return marks.any() ? marks.own : asking_.contains(grant);
 }
 
-Plan::Name Plan::name_of(const std::string& key, NameState after) const {
+TxnPlan::Name TxnPlan::name_of(const std::string& key, NameState after) const {
   Name name{.key = key, .before = &record(key)};
   drop_ended(after, step_.found.now);
   name.removed = core::forgettable(after, step_.found.now);
@@ -89,7 +89,7 @@ Plan::Name Plan::name_of(const std::string& key, NameState after) const {
   return name;
 }
 
-Result<bool> Plan::secure_leases(Leases& leases, Deadline deadline) {
+Result<bool> TxnPlan::secure_leases(Leases& leases, Deadline deadline) {
   for (std::size_t i = 0; i < step_.replies.size(); ++i) {
     auto secured = secure(*step_.group.requests[i], step_.replies[i], leases, deadline);
     if (!secured || !*secured) return secured;
@@ -102,8 +102,8 @@ Result<bool> Plan::secure_leases(Leases& leases, Deadline deadline) {
 }
 
 // `granted` promises a TTL from when the request was sent, and that was before now.
-Result<bool> Plan::secure(const Request& request, const Reply& reply, Leases& leases,
-                          Deadline deadline) {
+Result<bool> TxnPlan::secure(const Request& request, const Reply& reply, Leases& leases,
+                             Deadline deadline) {
   const bool granted = reply.outcome == Outcome::granted;
   if (!granted && reply.outcome != Outcome::queued) return true;
   for (const Ask& ask : request.asks) {
@@ -125,7 +125,7 @@ Result<bool> Plan::secure(const Request& request, const Reply& reply, Leases& le
   return true;
 }
 
-Result<bool> Plan::secure_marks(const Name& name, Leases& leases, Deadline deadline) {
+Result<bool> TxnPlan::secure_marks(const Name& name, Leases& leases, Deadline deadline) {
   if (name.removed) return true;
   if (name.after.empty()) {
     auto lease = leases.get(kMoment, started_ + kMoment, deadline);
@@ -158,7 +158,7 @@ Result<bool> Plan::secure_marks(const Name& name, Leases& leases, Deadline deadl
   return true;
 }
 
-LeaseId Plan::lease_of(const Name& name, GrantId grant) const {
+LeaseId TxnPlan::lease_of(const Name& name, GrantId grant) const {
   if (const Marks& marks = name.before->marks_of(grant); marks.alive != 0) return marks.lease;
   const auto it = claimant_leases_.find(grant);
   return it == claimant_leases_.end() ? 0 : it->second;
@@ -166,7 +166,7 @@ LeaseId Plan::lease_of(const Name& name, GrantId grant) const {
 
 // A name that only its holder keeps goes with its holder, and leaves nothing behind that somebody
 // would have to sweep up.
-LeaseId Plan::document_lease(const Name& name) const {
+LeaseId TxnPlan::document_lease(const Name& name) const {
   const NameState& state = name.after;
   if (state.empty()) return moment_;
   if (state.note != Note{} || !state.waiters.empty()) return 0;
@@ -180,7 +180,7 @@ LeaseId Plan::document_lease(const Name& name) const {
   return lease_of(name, holder.grant);
 }
 
-void Plan::add_writes(const Name& name, std::vector<Op>& ops) const {
+void TxnPlan::add_writes(const Name& name, std::vector<Op>& ops) const {
   if (name.removed) {
     ops.push_back({.what = Op::What::erase,
                    .key = layout_.document(name.key),
@@ -206,7 +206,7 @@ void Plan::add_writes(const Name& name, std::vector<Op>& ops) const {
 
 // Marks of nobody mean nothing: if there is no room they stay until the next write, or their lease
 // ends.
-void Plan::add_erasures(const Name& name, std::vector<Op>& ops) const {
+void TxnPlan::add_erasures(const Name& name, std::vector<Op>& ops) const {
   if (name.removed) return;
   const auto erase = [&](GrantId grant, Mark mark) {
     if (ops.size() >= kMostOps) return;
@@ -229,7 +229,7 @@ void Plan::add_erasures(const Name& name, std::vector<Op>& ops) const {
 
 // What the answers rest on: the documents that change, the schema, and the claimants who ask. All
 // marks of a grant have one lease, so one of them speaks for the set.
-void Plan::add_compares(Txn& txn) const {
+void TxnPlan::add_compares(Txn& txn) const {
   const auto written = [&](const std::string& key) {
     return std::any_of(names_.begin(), names_.end(),
                        [&](const Name& name) { return name.key == key; });
@@ -252,7 +252,7 @@ void Plan::add_compares(Txn& txn) const {
   }
 }
 
-bool Plan::fits() const {
+bool TxnPlan::fits() const {
   std::size_t ops = 0;
   for (const Name& name : names_) {
     ops += 1;
@@ -262,7 +262,7 @@ bool Plan::fits() const {
   return ops <= kMostOps;
 }
 
-Txn Plan::txn(const std::map<std::string, std::string>& messages, LeaseId lease) const {
+Txn TxnPlan::txn(const std::map<std::string, std::string>& messages, LeaseId lease) const {
   Txn txn;
   add_compares(txn);
   for (const Name& name : names_) add_writes(name, txn.then);
@@ -281,7 +281,7 @@ Txn Plan::txn(const std::map<std::string, std::string>& messages, LeaseId lease)
   return txn;
 }
 
-std::map<std::string, std::map<std::string, std::string>> Plan::documents_for_others() const {
+std::map<std::string, std::map<std::string, std::string>> TxnPlan::documents_for_others() const {
   std::map<std::string, std::map<std::string, std::string>> sent;
   for (const Name& name : names_) {
     if (name.removed || name.after.holders.size() > kMostTold) continue;
@@ -295,13 +295,13 @@ std::map<std::string, std::map<std::string, std::string>> Plan::documents_for_ot
   return sent;
 }
 
-std::vector<std::string> Plan::keys() const {
+std::vector<std::string> TxnPlan::keys() const {
   std::vector<std::string> keys;
   for (const Name& name : names_) keys.push_back(name.key);
   return keys;
 }
 
-std::shared_ptr<const Record> Plan::written(const std::string& key, Revision version) const {
+std::shared_ptr<const Record> TxnPlan::written(const std::string& key, Revision version) const {
   const auto it =
       std::find_if(names_.begin(), names_.end(), [&](const Name& name) { return name.key == key; });
   if (it == names_.end() || it->removed) return nullptr;

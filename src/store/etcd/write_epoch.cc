@@ -1,4 +1,4 @@
-#include "store/etcd/era.h"
+#include "store/etcd/write_epoch.h"
 
 #include <algorithm>
 #include <mutex>
@@ -11,17 +11,17 @@ constexpr Millis kLatest = std::chrono::hours(1);
 
 }  // namespace
 
-Compare Era::goes_on(Number number) const {
-  return {.what = Compare::What::changed_at, .key = layout_.era(session_, number), .revision = 0};
+Compare WriteEpoch::not_ended(Number number) const {
+  return {.what = Compare::What::changed_at, .key = layout_.epoch(session_, number), .revision = 0};
 }
 
-void Era::doubt(Number number) {
+void WriteEpoch::doubt(Number number) {
   Number known = doubted_;
   while (known < number && !doubted_.compare_exchange_weak(known, number)) {
   }
 }
 
-Result<void> Era::settle(Deadline deadline) {
+Result<void> WriteEpoch::end_if_in_doubt(Deadline deadline) {
   if (doubted_ < number_) return {};
   std::unique_lock turn(ending_, std::defer_lock);
   if (!turn.try_lock_for(std::max<BootClock::duration>(deadline - BootClock::now(), {}))) {
@@ -44,18 +44,20 @@ Result<void> Era::settle(Deadline deadline) {
   return {};
 }
 
-Result<bool> Era::is_over(Deadline deadline) {
-  const auto answer = gateway_.range(layout_.era(session_, number_), "", 1, deadline);
+Result<bool> WriteEpoch::is_over(Deadline deadline) {
+  const auto answer = gateway_.range(layout_.epoch(session_, number_), "", 1, deadline);
   if (!answer) return answer.error();
   return !answer->found.empty();
 }
 
-Result<void> Era::end(Deadline deadline) {
+Result<void> WriteEpoch::end(Deadline deadline) {
   auto lease = leases_.once(kLatest, deadline);
   if (!lease) return lease.error();
   Txn txn;
-  txn.then = {
-      {.what = Op::What::put, .key = layout_.era(session_, number_), .value = "", .lease = *lease}};
+  txn.then = {{.what = Op::What::put,
+               .key = layout_.epoch(session_, number_),
+               .value = "",
+               .lease = *lease}};
   const auto answer = gateway_.txn(txn, deadline);
   if (answer && answer->succeeded) return {};
   Error error{.code = Code::unavailable, .message = "etcd: a new lease is gone", .retryable = true};

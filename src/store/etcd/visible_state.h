@@ -9,8 +9,8 @@ void drop_ended(core::NameState& state, core::StoreTime now);
 
 // Whether two states tell others the same. Times do not: they only mean something to their owner,
 // who keeps them itself.
-[[nodiscard]] bool same_essence(const core::NameState& a, const core::NameState& b,
-                                core::StoreTime now);
+[[nodiscard]] bool same_visible_state(const core::NameState& a, const core::NameState& b,
+                                      core::StoreTime now);
 
 // Whether the grant holds or waits at that time.
 [[nodiscard]] bool lives(const core::NameState& state, GrantId grant, core::StoreTime now);
