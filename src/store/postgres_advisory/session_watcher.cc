@@ -1,4 +1,4 @@
-#include "store/postgres_advisory/guard.h"
+#include "store/postgres_advisory/session_watcher.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -9,7 +9,8 @@
 
 namespace baton::store::postgres_advisory {
 
-Guard::Guard(const AdvisorySettings& settings, TimedMutex& mutex, Grants& grants, Deliver deliver)
+SessionWatcher::SessionWatcher(const AdvisorySettings& settings, TimedMutex& mutex, Grants& grants,
+                               Deliver deliver)
     : settings_(settings),
       mutex_(mutex),
       grants_(grants),
@@ -19,21 +20,21 @@ Guard::Guard(const AdvisorySettings& settings, TimedMutex& mutex, Grants& grants
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 
-Guard::~Guard() {
+SessionWatcher::~SessionWatcher() {
   thread_.request_stop();
   look_again();
   thread_.join();
   close(event_);
 }
 
-void Guard::look_again() {
+void SessionWatcher::look_again() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
 }
 
-std::vector<Guard::Watched> Guard::all_sessions() const {
+std::vector<SessionWatcher::Watched> SessionWatcher::all_sessions() const {
   std::vector<Watched> all;
-  for (const auto& [key, name] : grants_.book().names()) {
+  for (const auto& [key, name] : grants_.table().names()) {
     for (const auto& entry : name.entries) {
       all.push_back({entry->session->socket(), key, entry->lock.grant});
     }
@@ -42,7 +43,7 @@ std::vector<Guard::Watched> Guard::all_sessions() const {
 }
 
 // Milliseconds until something is over by our clock; a test moves its clock itself.
-int Guard::patience() const {
+int SessionWatcher::patience() const {
   constexpr int kMost = 60'000;
   const StoreTime next = grants_.next_end();
   if (!settings_.timers || next == StoreTime::max()) return kMost;
@@ -50,7 +51,7 @@ int Guard::patience() const {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kMost));
 }
 
-void Guard::work(const std::stop_token& stop) {
+void SessionWatcher::work(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::vector<Watched> watched;
     int patience_ms = 0;
@@ -72,20 +73,20 @@ void Guard::work(const std::stop_token& stop) {
   }
 }
 
-void Guard::handle(const std::vector<Watched>& spoken) {
+void SessionWatcher::handle(const std::vector<Watched>& spoken) {
   std::vector<core::Wake> wakes;
   {
     const std::lock_guard lock(mutex_);
     const Deadline deadline = BootClock::now() + settings_.server.apply_limit;
     for (const Watched& one : spoken) {
-      Entry* entry = grants_.book().find(one.key, one.grant);
+      GrantEntry* entry = grants_.table().find(one.key, one.grant);
       if (entry != nullptr && entry->session->socket() == one.socket) {
         grants_.hear(*entry, deadline);
       }
     }
     if (settings_.timers) {
       std::vector<std::string> due;
-      for (const auto& [key, name] : grants_.book().names()) {
+      for (const auto& [key, name] : grants_.table().names()) {
         const bool over = std::any_of(name.entries.begin(), name.entries.end(),
                                       [&](const auto& e) { return e->over() <= grants_.now(); });
         if (over) due.push_back(key);

@@ -1,11 +1,11 @@
-#include "store/postgres_advisory/book.h"
+#include "store/postgres_advisory/session_table.h"
 
 #include <algorithm>
 
 namespace baton::store::postgres_advisory {
 namespace {
 
-core::Waiter waiter_of(const Entry& entry) {
+core::Waiter waiter_of(const GrantEntry& entry) {
   core::Waiter waiter;
   static_cast<core::Claimant&>(waiter) = entry.holder;
   waiter.turn = entry.turn;
@@ -16,7 +16,7 @@ core::Waiter waiter_of(const Entry& entry) {
 
 }  // namespace
 
-Entry* Book::find(const std::string& key, GrantId grant) const {
+GrantEntry* SessionTable::find(const std::string& key, GrantId grant) const {
   const auto name = names_.find(key);
   if (name == names_.end()) return nullptr;
   for (const auto& entry : name->second.entries) {
@@ -25,7 +25,7 @@ Entry* Book::find(const std::string& key, GrantId grant) const {
   return nullptr;
 }
 
-std::size_t Book::waiting() const {
+std::size_t SessionTable::waiting() const {
   std::size_t count = 0;
   for (const auto& [key, name] : names_) {
     count += static_cast<std::size_t>(std::count_if(
@@ -34,36 +34,36 @@ std::size_t Book::waiting() const {
   return count;
 }
 
-Entry& Book::add(std::unique_ptr<Entry> entry) {
+GrantEntry& SessionTable::add(std::unique_ptr<GrantEntry> entry) {
   entry->turn = ++last_turn_;
-  Entry& added = *entry;
+  GrantEntry& added = *entry;
   Name& name = names_[added.lock.key];
   name.entries.push_back(std::move(entry));
   name.changed = true;
   return added;
 }
 
-std::unique_ptr<Entry> Book::remove(const Entry& entry) {
+std::unique_ptr<GrantEntry> SessionTable::remove(const GrantEntry& entry) {
   Name& name = names_.at(entry.lock.key);
   name.changed = true;
   auto& entries = name.entries;
   const auto place = std::find_if(entries.begin(), entries.end(),
                                   [&](const auto& other) { return other.get() == &entry; });
-  std::unique_ptr<Entry> removed = std::move(*place);
+  std::unique_ptr<GrantEntry> removed = std::move(*place);
   entries.erase(place);
   return removed;
 }
 
-void Book::tidy(const std::string& key) {
+void SessionTable::tidy(const std::string& key) {
   const auto name = names_.find(key);
   if (name == names_.end()) return;
   if (name->second.entries.empty() && name->second.tombstones.empty()) names_.erase(name);
 }
 
-core::NameState Book::picture(const std::string& key, const Seen& seen) const {
+core::NameState SessionTable::name_state(const std::string& key, const ServerView& seen) const {
   core::NameState state;
   state.note = seen.note;
-  std::vector<const Entry*> waiting;
+  std::vector<const GrantEntry*> waiting;
   if (const auto name = names_.find(key); name != names_.end()) {
     for (const auto& entry : name->second.entries) {
       if (entry->holds) {
@@ -78,18 +78,18 @@ core::NameState Book::picture(const std::string& key, const Seen& seen) const {
   }
   // In the server's order as far as it shows one; of ours, those that have the lock already come
   // first, and those that are only just queueing last.
-  for (const Entry* own : waiting) {
+  for (const GrantEntry* own : waiting) {
     if (own->has_lock) state.waiters.push_back(waiter_of(*own));
   }
   for (const core::Waiter& other : seen.waiters) {
-    const Entry* own = find(key, other.grant);
+    const GrantEntry* own = find(key, other.grant);
     if (own == nullptr) {
       state.waiters.push_back(other);
     } else if (!own->holds && !own->has_lock) {
       state.waiters.push_back(waiter_of(*own));
     }
   }
-  for (const Entry* own : waiting) {
+  for (const GrantEntry* own : waiting) {
     const bool shown = std::any_of(state.waiters.begin(), state.waiters.end(),
                                    [&](const auto& w) { return w.grant == own->lock.grant; });
     if (!shown) state.waiters.push_back(waiter_of(*own));

@@ -14,15 +14,16 @@ namespace baton::store::postgres_advisory {
 // Watches the sockets of all sessions that wait for a lock or have one: a lock that is handed over
 // is taken in at once, and one whose session has ended is lost at once. Also ends by our clock what
 // nobody asks about. One thread.
-class Guard {
+class SessionWatcher {
  public:
   using Deliver = std::function<void(const std::vector<core::Wake>&)>;
 
   // `mutex` is the store's; `deliver` is called without it.
-  Guard(const AdvisorySettings& settings, TimedMutex& mutex, Grants& grants, Deliver deliver);
-  ~Guard();
-  Guard(const Guard&) = delete;
-  Guard& operator=(const Guard&) = delete;
+  SessionWatcher(const AdvisorySettings& settings, TimedMutex& mutex, Grants& grants,
+                 Deliver deliver);
+  ~SessionWatcher();
+  SessionWatcher(const SessionWatcher&) = delete;
+  SessionWatcher& operator=(const SessionWatcher&) = delete;
 
   // There are other sessions to watch than before.
   void look_again();

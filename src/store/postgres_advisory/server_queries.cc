@@ -1,4 +1,4 @@
-#include "store/postgres_advisory/control.h"
+#include "store/postgres_advisory/server_queries.h"
 
 #include <algorithm>
 
@@ -26,7 +26,7 @@ const Statement kRevoke{2,
                         {20, postgres::kUuidArray, 25}};
 const Statement kTearAway{3,
                           "advisory_tear_away",
-                          "SELECT baton_advisory.tear_away($1, $2, $3)",
+                          "SELECT baton_advisory.terminate($1, $2, $3)",
                           {20, postgres::kUuidArray, postgres::kInt4Array}};
 const Statement kCancel{4, "advisory_cancel", "SELECT pg_cancel_backend($1)", {23}};
 const Statement kQueue{5,
@@ -55,8 +55,8 @@ StoreTime ours(const json& time, StoreTime server_now, StoreTime now) {
   return now + (StoreTime(time.get<std::int64_t>()) - server_now);
 }
 
-Seen::Holding holding_of(const json& item, StoreTime server_now, StoreTime now) {
-  Seen::Holding found;
+ServerView::Holding holding_of(const json& item, StoreTime server_now, StoreTime now) {
+  ServerView::Holding found;
   core::Holder& holder = found.holder;
   holder.grant = grant_of(item);
   holder.mode = static_cast<Mode>(item.at("mode").get<int>());
@@ -74,9 +74,9 @@ Seen::Holding holding_of(const json& item, StoreTime server_now, StoreTime now) 
   return found;
 }
 
-Seen seen_in(const Rows& rows, int row, StoreTime now) {
+ServerView seen_in(const Rows& rows, int row, StoreTime now) {
   enum { key, lock_key, ordinal, note, holders, waiters, version, now_us };
-  Seen seen;
+  ServerView seen;
   seen.lock_key = rows.integer(row, lock_key);
   seen.note = {rows.integer(row, ordinal), std::string(rows.text(row, note))};
   seen.schema_version = rows.integer(row, version);
@@ -102,15 +102,17 @@ Seen seen_in(const Rows& rows, int row, StoreTime now) {
 
 }  // namespace
 
-Result<Rows> Control::run(const Statement& statement, const Params& params, Deadline deadline) {
+Result<Rows> ServerQueries::run(const Statement& statement, const Params& params,
+                                Deadline deadline) {
   auto connection = pool_.take(postgres::Lane::requests, deadline);
   if (!connection) return connection.error();
   return (*connection)
       ->run(statement, params, std::min(deadline, BootClock::now() + settings_.server.apply_limit));
 }
 
-Result<std::map<std::string, Seen>> Control::look(const std::vector<std::string>& keys,
-                                                  StoreTime now, At at, Deadline deadline) {
+Result<std::map<std::string, ServerView>> ServerQueries::look(const std::vector<std::string>& keys,
+                                                              StoreTime now, At at,
+                                                              Deadline deadline) {
   Params params;
   params.array(Type::text, keys, [](const std::string& key) { return std::string_view(key); });
   params.add(settings_.key);
@@ -120,15 +122,16 @@ Result<std::map<std::string, Seen>> Control::look(const std::vector<std::string>
     rows.error().in_doubt = false;  // it only looks
     return rows.error();
   }
-  std::map<std::string, Seen> all;
+  std::map<std::string, ServerView> all;
   for (int row = 0; row < rows->size(); ++row) {
     all.emplace(std::string(rows->text(row, 0)), seen_in(*rows, row, now));
   }
   return all;
 }
 
-Result<std::vector<std::string>> Control::names(const std::string& prefix, const std::string& after,
-                                                bool idle, std::size_t most, Deadline deadline) {
+Result<std::vector<std::string>> ServerQueries::names(const std::string& prefix,
+                                                      const std::string& after, bool idle,
+                                                      std::size_t most, Deadline deadline) {
   Params params;
   params.add(std::string_view(prefix));
   params.add(std::string_view(after));
@@ -144,8 +147,8 @@ Result<std::vector<std::string>> Control::names(const std::string& prefix, const
   return keys;
 }
 
-Result<void> Control::revoke(std::int64_t lock_key, const std::vector<GrantId>& grants,
-                             const std::string& reason, Deadline deadline) {
+Result<void> ServerQueries::revoke(std::int64_t lock_key, const std::vector<GrantId>& grants,
+                                   const std::string& reason, Deadline deadline) {
   Params params;
   params.add(lock_key);
   params.array(Type::uuid, grants, [](GrantId grant) { return grant; });
@@ -155,8 +158,8 @@ Result<void> Control::revoke(std::int64_t lock_key, const std::vector<GrantId>& 
   return {};
 }
 
-Result<void> Control::tear_away(std::int64_t lock_key, const std::vector<GrantId>& grants,
-                                const std::vector<int>& pids, Deadline deadline) {
+Result<void> ServerQueries::terminate(std::int64_t lock_key, const std::vector<GrantId>& grants,
+                                      const std::vector<int>& pids, Deadline deadline) {
   Params params;
   params.add(lock_key);
   params.array(Type::uuid, grants, [](GrantId grant) { return grant; });
@@ -166,7 +169,7 @@ Result<void> Control::tear_away(std::int64_t lock_key, const std::vector<GrantId
   return {};
 }
 
-Result<void> Control::cancel(int pid, Deadline deadline) {
+Result<void> ServerQueries::cancel(int pid, Deadline deadline) {
   Params params;
   params.add(static_cast<std::int32_t>(pid));
   auto rows = run(kCancel, params, deadline);
@@ -174,7 +177,8 @@ Result<void> Control::cancel(int pid, Deadline deadline) {
   return {};
 }
 
-Result<std::map<int, bool>> Control::queue_of(const std::vector<int>& pids, Deadline deadline) {
+Result<std::map<int, bool>> ServerQueries::queue_of(const std::vector<int>& pids,
+                                                    Deadline deadline) {
   Params params;
   params.array(Type::int4, pids, [](int pid) { return static_cast<std::int32_t>(pid); });
   auto rows = run(kQueue, params, deadline);
@@ -186,7 +190,7 @@ Result<std::map<int, bool>> Control::queue_of(const std::vector<int>& pids, Dead
   return found;
 }
 
-Result<bool> Control::has_term(const LockOf& lock, Deadline deadline) {
+Result<bool> ServerQueries::has_term(const LockRef& lock, Deadline deadline) {
   Params params;
   params.add(lock.lock_key);
   params.add(std::string_view(lock.key));
@@ -199,7 +203,7 @@ Result<bool> Control::has_term(const LockOf& lock, Deadline deadline) {
   return rows->size() > 0;
 }
 
-Result<void> Control::sweep(Deadline deadline) {
+Result<void> ServerQueries::sweep(Deadline deadline) {
   auto rows = run(kSweep, Params(), deadline);
   if (!rows) return rows.error();
   return {};

@@ -12,7 +12,7 @@
 namespace baton::store::postgres_advisory {
 
 // A name as the server shows it, with the sessions of everybody. Times are those of our own clock.
-struct Seen {
+struct ServerView {
   struct Holding {
     core::Holder holder;
     int pid = 0;  // 0: its session has gone, but its time is not over
@@ -25,9 +25,9 @@ struct Seen {
 };
 
 // What is asked of the server beside the sessions that have locks. Thread-safe.
-class Control {
+class ServerQueries {
  public:
-  explicit Control(const AdvisorySettings& settings)
+  explicit ServerQueries(const AdvisorySettings& settings)
       : settings_(settings), pool_(settings.server) {}
 
   void adopt(std::unique_ptr<postgres::Connection> connection) {
@@ -35,8 +35,8 @@ class Control {
   }
 
   // `now` is our clock's; `at` what the server is to take for its own.
-  Result<std::map<std::string, Seen>> look(const std::vector<std::string>& keys, StoreTime now,
-                                           At at, Deadline deadline);
+  Result<std::map<std::string, ServerView>> look(const std::vector<std::string>& keys,
+                                                 StoreTime now, At at, Deadline deadline);
 
   // Up to `most` names behind `after` that may be held, waited for or, if `idle`, have a note.
   Result<std::vector<std::string>> names(const std::string& prefix, const std::string& after,
@@ -44,7 +44,7 @@ class Control {
 
   Result<void> revoke(std::int64_t lock_key, const std::vector<GrantId>& grants,
                       const std::string& reason, Deadline deadline);
-  Result<void> tear_away(std::int64_t lock_key, const std::vector<GrantId>& grants,
+  Result<void> terminate(std::int64_t lock_key, const std::vector<GrantId>& grants,
                          const std::vector<int>& pids, Deadline deadline);
 
   // Takes a session out of the server's queue.
@@ -54,7 +54,7 @@ class Control {
   Result<std::map<int, bool>> queue_of(const std::vector<int>& pids, Deadline deadline);
 
   // Whether a term of this grant was written, also if its session has ended since.
-  Result<bool> has_term(const LockOf& lock, Deadline deadline);
+  Result<bool> has_term(const LockRef& lock, Deadline deadline);
 
   Result<void> sweep(Deadline deadline);
 

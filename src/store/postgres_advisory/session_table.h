@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/lock_table.h"
-#include "store/postgres_advisory/control.h"
+#include "store/postgres_advisory/server_queries.h"
 #include "store/postgres_advisory/session.h"
 
 namespace baton::store::postgres_advisory {
@@ -14,8 +14,8 @@ namespace baton::store::postgres_advisory {
 // A grant of this process and its session.
 //
 //   waiting ──the server has handed it over, its term is written──▶ handed ──claimed──▶ held
-struct Entry {
-  LockOf lock;
+struct GrantEntry {
+  LockRef lock;
   core::Holder holder;    // who it is for; token and times once it holds
   bool holds = false;     // handed or held
   bool has_lock = false;  // waiting: the session has the lock, but somebody's time is not over yet
@@ -29,25 +29,25 @@ struct Entry {
 };
 
 // All grants and waiters of this process, by name.
-class Book {
+class SessionTable {
  public:
   struct Name {
-    std::vector<std::unique_ptr<Entry>> entries;  // by turn
+    std::vector<std::unique_ptr<GrantEntry>> entries;  // by turn
     std::vector<core::Tombstone> tombstones;
     bool changed = false;  // since the server was last asked who has the lock now
   };
 
-  [[nodiscard]] Entry* find(const std::string& key, GrantId grant) const;
+  [[nodiscard]] GrantEntry* find(const std::string& key, GrantId grant) const;
   Name& at(const std::string& key) { return names_[key]; }
   [[nodiscard]] const std::map<std::string, Name>& names() const { return names_; }
   [[nodiscard]] std::size_t waiting() const;
 
-  Entry& add(std::unique_ptr<Entry> entry);
-  std::unique_ptr<Entry> remove(const Entry& entry);
+  GrantEntry& add(std::unique_ptr<GrantEntry> entry);
+  std::unique_ptr<GrantEntry> remove(const GrantEntry& entry);
   void tidy(const std::string& key);  // forgets a name without anything
 
   // The name as the core would have it: ours, and what else the server shows.
-  [[nodiscard]] core::NameState picture(const std::string& key, const Seen& seen) const;
+  [[nodiscard]] core::NameState name_state(const std::string& key, const ServerView& seen) const;
 
  private:
   std::map<std::string, Name> names_;
