@@ -40,9 +40,10 @@ Reply release(Step& step) {
   };
   if (!request.to.empty()) {
     if (live(first) == nullptr) return outcome(Outcome::lost, "the grant has ended");
-    Waiter* heir = waiter_of_owner(first, request.to);
-    if (heir == nullptr) return outcome(Outcome::denied, "nobody of '" + request.to + "' waits");
-    Waiter moved = *heir;
+    Waiter* successor = waiter_of_owner(first, request.to);
+    if (successor == nullptr)
+      return outcome(Outcome::denied, "nobody of '" + request.to + "' waits");
+    Waiter moved = *successor;
     erase_waiter(first, moved.grant, false);
     // Turn 0 is ahead of every ordinary waiter; counters start at 1.
     moved.turn = 0;

@@ -60,7 +60,7 @@ struct Decision {
 };
 
 // Where this node stands among those that may run a job.
-struct Place {
+struct NodePosition {
   std::uint64_t index = 0;
   std::uint64_t nodes = 1;
 };

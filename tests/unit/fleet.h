@@ -224,21 +224,21 @@ class Fleet {
     for (SimNode* node : order) {
       if (node->frozen_until > now_) continue;
       serve(*node);
-      if (node->wake <= now_) turn(*node);
+      if (node->wake <= now_) run_tick(*node);
       Recorder recorder(*this);
       for (const auto& event : node->engine.take_events()) event(recorder);
     }
     for (const std::string& id : std::exchange(doomed_, {})) crash(id);
   }
 
-  void turn(SimNode& node) {
+  void run_tick(SimNode& node) {
     for (int i = 0; i < 10'000; ++i) {
-      auto turn = node.engine.turn(moment(node));
-      if (turn.poll) poll(node);
-      if (turn.look) look(node, turn.at);
-      for (Attempt& attempt : turn.start) ask(node, std::move(attempt));
-      if (turn.poll || turn.look || !turn.start.empty()) continue;
-      const auto next = std::chrono::ceil<Millis>(turn.next.time_since_epoch()).count() - 1'000'000;
+      auto tick = node.engine.tick(moment(node));
+      if (tick.poll) poll(node);
+      if (tick.look) look(node, tick.at);
+      for (Attempt& attempt : tick.start) ask(node, std::move(attempt));
+      if (tick.poll || tick.look || !tick.start.empty()) continue;
+      const auto next = std::chrono::ceil<Millis>(tick.next.time_since_epoch()).count() - 1'000'000;
       node.wake = std::max(next, now_ + 1);
       if (noise > Millis(0)) {
         node.wake +=

@@ -16,8 +16,8 @@
 
 #include "baton/scheduler.h"
 #include "schedule/engine.h"
+#include "schedule/handler_pool.h"
 #include "schedule/job_lists.h"
-#include "schedule/pool.h"
 
 namespace baton {
 
@@ -38,7 +38,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
     schedule::JobSpec spec;
     Handler handler;
   };
-  struct Asked {
+  struct PendingAttempt {
     schedule::Attempt attempt;
     Instant at;
   };
@@ -54,21 +54,21 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   [[nodiscard]] schedule::JobListKey list_key() const;
   void look_at_jobs(const std::vector<std::string>& few);
   void ask(schedule::Attempt attempt, bool alone);
-  void answered(const Asked& asked, Result<Lease> lease);
-  void granted(const Asked& asked);
+  void answered(const PendingAttempt& asked, Result<Lease> lease);
+  void granted(const PendingAttempt& asked);
 
   // On a worker's thread.
-  void carry_out(const Asked& asked, Lease lease);
-  void run_fire(const Asked& asked, Lease& lease, const Job& job);
-  struct Outcome {
+  void run_attempt(const PendingAttempt& asked, Lease lease);
+  void run_fire(const PendingAttempt& asked, Lease& lease, const Job& job);
+  struct HandlerOutcome {
     bool failed = false;
     std::string detail;
     std::chrono::nanoseconds took{0};
   };
-  Outcome call(const Job& job, const Fire& fire, Lease& lease);
+  HandlerOutcome call(const Job& job, const Fire& fire, Lease& lease);
   void log_release_error(const std::string& job, const Error& error);
   void finish(const Job& job, schedule::JobNote note, const Fire& fire, Lease& lease,
-              const Outcome& outcome);
+              const HandlerOutcome& outcome);
 
   // Tells the engine something, and the listeners what comes of it.
   void tell_engine(const std::function<void(schedule::Engine&)>& change);
@@ -85,7 +85,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   Node* node_ = nullptr;  // changed by start() alone, under mutex_, and not after engine_ is there
   const std::uint64_t number_;  // among the schedulers of this process
   std::stop_source stopping_;
-  schedule::Pool pool_;
+  schedule::HandlerPool pool_;
   std::mutex life_;  // for the whole of start() and stop(), one of them at a time
 
   mutable std::mutex mutex_;

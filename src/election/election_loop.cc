@@ -1,4 +1,4 @@
-#include "election/campaign.h"
+#include "election/election_loop.h"
 
 #include <algorithm>
 #include <exception>
@@ -29,17 +29,17 @@ bool hopeless(const Error& error) {
 
 }  // namespace
 
-Campaign::Campaign(LockClient locks, std::string_view election, ElectorOptions options)
+ElectionLoop::ElectionLoop(LockClient locks, std::string_view election, ElectorOptions options)
     : locks_(std::move(locks)),
       election_(election),
       options_(std::move(options)),
       clock_(options_.clock != nullptr ? *options_.clock : system_clock()),
       lock_(election_lock(election_, options_.region)),
-      attendant_(locks_, options_, clock_),
+      monitor_(locks_, options_, clock_),
       after_failure_(kFirstBackoff, kMostBackoff),
       after_refusal_(options_.retry_interval, std::max(kMostBackoff, options_.retry_interval)) {}
 
-Result<void> Campaign::check() const {
+Result<void> ElectionLoop::check() const {
   if (!lock_) return lock_.error();
   if (options_.retry_interval <= Millis(0) || options_.look_interval <= Millis(0)) {
     return bad_request("the retry and look intervals of an elector are above zero");
@@ -50,53 +50,53 @@ Result<void> Campaign::check() const {
   return {};
 }
 
-void Campaign::report(const Error& error) const {
+void ElectionLoop::report(const Error& error) const {
   if (options_.on_error) options_.on_error(error);
 }
 
-// Says which thread runs the campaign, and that none does any more.
-class Campaign::Running {
+// Says which thread runs the loop, and that none does any more.
+class ElectionLoop::Running {
  public:
-  explicit Running(Campaign& campaign) : campaign_(campaign) {
-    const std::lock_guard lock(campaign_.mutex_);
-    campaign_.expected_ = false;
-    first_ = campaign_.runner_ == std::thread::id{};
-    if (first_) campaign_.runner_ = std::this_thread::get_id();
+  explicit Running(ElectionLoop& loop) : loop_(loop) {
+    const std::lock_guard lock(loop_.mutex_);
+    loop_.expected_ = false;
+    first_ = loop_.runner_ == std::thread::id{};
+    if (first_) loop_.runner_ = std::this_thread::get_id();
   }
   ~Running() {
     if (!first_) return;
-    const std::lock_guard lock(campaign_.mutex_);
-    campaign_.runner_ = {};
-    campaign_.signal_.notify_all();
+    const std::lock_guard lock(loop_.mutex_);
+    loop_.runner_ = {};
+    loop_.signal_.notify_all();
   }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
   [[nodiscard]] bool first() const { return first_; }
 
  private:
-  Campaign& campaign_;
+  ElectionLoop& loop_;
   bool first_ = false;
 };
 
-Result<void> Campaign::run(const Elector::Work& work, const std::stop_token& stop) {
+Result<void> ElectionLoop::run(const Elector::Work& work, const std::stop_token& stop) {
   if (auto ok = check(); !ok) return ok;
   const Running running(*this);
   if (!running.first()) return bad_request("the elector of '" + election_ + "' already runs");
   const std::stop_callback on_stop(stop, [this] { request_stop(); });
-  attendant_.start(*lock_);
-  auto outcome = stand(work);
-  attendant_.stop();
+  monitor_.start(*lock_);
+  auto outcome = run_terms(work);
+  monitor_.stop();
   return outcome;
 }
 
-void Campaign::expect_run() {
+void ElectionLoop::expect_run() {
   const std::lock_guard lock(mutex_);
   expected_ = true;
 }
 
-Result<void> Campaign::stand(const Elector::Work& work) {
+Result<void> ElectionLoop::run_terms(const Elector::Work& work) {
   while (!stopping()) {
-    auto lease = seek();
+    auto lease = acquire_lease();
     if (lease) {
       after_refusal_.reset();
       lead(std::move(*lease), work);
@@ -117,7 +117,7 @@ Result<void> Campaign::stand(const Elector::Work& work) {
   return {};
 }
 
-Result<Lease> Campaign::seek() {
+Result<Lease> ElectionLoop::acquire_lease() {
   return locks_.acquire(*lock_, {.ttl = options_.ttl,
                                  .wait = has_queue_ ? kMaxWait : Millis(0),
                                  .metadata = options_.metadata,
@@ -125,7 +125,7 @@ Result<Lease> Campaign::seek() {
 }
 
 // A store that lacks a schema or refuses our rights may do so for long, and each try is reported.
-Millis Campaign::pause_before_retry(const Error& error) {
+Millis ElectionLoop::pause_before_retry(const Error& error) {
   if (error.code == Code::bad_store || error.code == Code::unauthorized) {
     return after_refusal_.next(random_());
   }
@@ -134,18 +134,18 @@ Millis Campaign::pause_before_retry(const Error& error) {
   return options_.retry_interval - Millis(static_cast<std::int64_t>(random_()) % quarter);
 }
 
-void Campaign::lead(Lease lease, const Elector::Work& work) {
+void ElectionLoop::lead(Lease lease, const Elector::Work& work) {
   const auto term =
       std::make_shared<Term>(election_, std::move(lease), clock_, [self = weak_from_this()] {
         if (const auto us = self.lock()) {
-          us->attendant_.term_ended();
+          us->monitor_.term_ended();
         }
       });
   {
     const std::lock_guard lock(mutex_);
     term_ = term;
   }
-  attendant_.began(term);
+  monitor_.began(term);
   {
     // Gone before the lease is released: from then on nobody ends this term.
     const std::stop_callback on_loss(term->lease().lost(), [&] { term->end(Ending::lost); });
@@ -153,18 +153,18 @@ void Campaign::lead(Lease lease, const Elector::Work& work) {
     // Stopped meanwhile, or paused for so long that it is lost already.
     if (!term->ending()) {
       Leadership leadership(term);
-      perform(*term, leadership, work);
+      do_work(*term, leadership, work);
     }
     term->end(Ending::returned);
   }
-  attendant_.work_returned();
+  monitor_.work_returned();
   const bool revoked = hand_over(*term);
   next_pause_ = pause_after(*term->ending(), revoked);
   const std::lock_guard lock(mutex_);
   term_.reset();
 }
 
-void Campaign::perform(Term& term, Leadership& leadership, const Elector::Work& work) {
+void ElectionLoop::do_work(Term& term, Leadership& leadership, const Elector::Work& work) {
   const auto failed = [&](const std::string& what) {
     term.end(Ending::failed);
     if (term.began() + kMostBackoff < clock_.now()) after_failure_.reset();
@@ -190,24 +190,24 @@ void Campaign::perform(Term& term, Leadership& leadership, const Elector::Work& 
 
 // Lets the lock go to whom it shall go. Of a lease that was lost it acknowledges the loss, so that
 // the next leader need not wait for the TTL. True if somebody had asked for that.
-bool Campaign::hand_over(Term& term) {
-  std::string heir = term.heir();
+bool ElectionLoop::hand_over(Term& term) {
+  std::string successor = term.successor();
   bool revoked = false;
   if (term.ending() == Ending::lost) {
     const auto holder = revocation(term);
     revoked = holder.has_value();
-    if (holder) heir = heir_in(holder->reason).value_or("");
+    if (holder) successor = successor_in(holder->reason).value_or("");
   }
-  if (!heir.empty()) {
-    if (auto released = term.lease().release({.to = heir})) return revoked;
+  if (!successor.empty()) {
+    if (auto released = term.lease().release({.to = successor})) return revoked;
   }
-  // Without an heir, or with one that has gone meanwhile. What fails here is repeated in the
+  // Without a successor, or with one that has gone meanwhile. What fails here is repeated in the
   // background, and ends by its TTL at the latest.
   (void)term.lease().release();
   return revoked;
 }
 
-std::optional<HolderInfo> Campaign::revocation(const Term& term) {
+std::optional<HolderInfo> ElectionLoop::revocation(const Term& term) {
   const auto info = locks_.get(*lock_, kLookTimeout);
   if (!info) return std::nullopt;
   for (const HolderInfo& holder : info->holders) {
@@ -216,7 +216,7 @@ std::optional<HolderInfo> Campaign::revocation(const Term& term) {
   return std::nullopt;
 }
 
-Millis Campaign::pause_after(Ending ending, bool revoked) {
+Millis ElectionLoop::pause_after(Ending ending, bool revoked) {
   switch (ending) {
     case Ending::stopped: return Millis(0);
     case Ending::failed: return std::max(after_failure_.next(random_()), cooldown());
@@ -229,23 +229,23 @@ Millis Campaign::pause_after(Ending ending, bool revoked) {
 }
 
 // Where others wait in no queue, each of them must have had its try before we have ours.
-Millis Campaign::cooldown() const {
+Millis ElectionLoop::cooldown() const {
   return has_queue_ ? options_.cooldown : std::max(options_.cooldown, 2 * options_.retry_interval);
 }
 
-void Campaign::pause(Millis time) {
+void ElectionLoop::pause(Millis time) {
   const Instant until = clock_.now() + time;
   std::unique_lock lock(mutex_);
   while (!stopping() && clock_.now() < until) clock_.wait(lock, signal_, until);
 }
 
-void Campaign::request_stop() {
+void ElectionLoop::request_stop() {
   stop_.request_stop();
   const std::lock_guard lock(mutex_);
   signal_.notify_all();
 }
 
-bool Campaign::wait_until_over(Instant limit) {
+bool ElectionLoop::wait_until_over(Instant limit) {
   std::unique_lock lock(mutex_);
   if (runner_ == std::this_thread::get_id()) return false;
   const auto over = [&] { return runner_ == std::thread::id{} && !expected_; };
@@ -253,29 +253,29 @@ bool Campaign::wait_until_over(Instant limit) {
   return over();
 }
 
-std::shared_ptr<Term> Campaign::term() const {
+std::shared_ptr<Term> ElectionLoop::term() const {
   const std::lock_guard lock(mutex_);
   return term_;
 }
 
-bool Campaign::is_leader() const {
+bool ElectionLoop::is_leader() const {
   const auto now = term();
   return now != nullptr && now->valid();
 }
 
-Result<std::optional<Leader>> Campaign::leader() {
+Result<std::optional<Leader>> ElectionLoop::leader() {
   if (!lock_) return lock_.error();
   return leader_of(locks_, *lock_);
 }
 
-bool Campaign::resign() {
+bool ElectionLoop::resign() {
   const auto now = term();
   if (now == nullptr || !now->valid()) return false;
   now->end(Ending::resigned);
   return true;
 }
 
-Result<void> Campaign::transfer(const std::string& node) {
+Result<void> ElectionLoop::transfer(const std::string& node) {
   const auto now = term();
   if (now == nullptr || !now->valid()) {
     return Error{.code = Code::lost, .message = "this replica does not lead '" + election_ + "'"};

@@ -12,13 +12,13 @@ namespace baton::election {
 
 inline constexpr Millis kLookTimeout{2'000};  // for who leads
 
-// Stands beside a campaign on a thread of its own, because the campaign's thread is taken: by the
+// Stands beside a loop on a thread of its own, because the loop's thread is taken: by the
 // wait for the lock, or by the work. Reports work that overruns, and who leads.
-class Attendant {
+class LeaderMonitor {
  public:
-  Attendant(LockClient locks, const ElectorOptions& options, Clock& clock);
-  Attendant(const Attendant&) = delete;
-  Attendant& operator=(const Attendant&) = delete;
+  LeaderMonitor(LockClient locks, const ElectorOptions& options, Clock& clock);
+  LeaderMonitor(const LeaderMonitor&) = delete;
+  LeaderMonitor& operator=(const LeaderMonitor&) = delete;
 
   // Starts no thread if nobody wants to be told anything.
   void start(const LockName& lock);
@@ -30,7 +30,7 @@ class Attendant {
 
  private:
   void loop(const std::stop_token& stop);
-  Instant attend(std::unique_lock<std::mutex>& lock);
+  Instant check(std::unique_lock<std::mutex>& lock);
   Instant watch_work(std::unique_lock<std::mutex>& lock);
   void look(std::unique_lock<std::mutex>& lock);
   void tell(std::unique_lock<std::mutex>& lock, const Leader& leader);

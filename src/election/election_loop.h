@@ -10,16 +10,16 @@
 
 #include "baton/elector.h"
 #include "core/backoff.h"
-#include "election/attendant.h"
+#include "election/leader_monitor.h"
 #include "election/term.h"
 
 namespace baton::election {
 
 // What an Elector does. Shared with the threads that run it, so that one whose work never returns
 // outlives the Elector without harm to us.
-class Campaign : public std::enable_shared_from_this<Campaign> {
+class ElectionLoop : public std::enable_shared_from_this<ElectionLoop> {
  public:
-  Campaign(LockClient locks, std::string_view election, ElectorOptions options);
+  ElectionLoop(LockClient locks, std::string_view election, ElectorOptions options);
 
   Result<void> run(const Elector::Work& work, const std::stop_token& stop);
 
@@ -46,11 +46,11 @@ class Campaign : public std::enable_shared_from_this<Campaign> {
  private:
   class Running;  // a run() under way
 
-  Result<void> stand(const Elector::Work& work);
-  Result<Lease> seek();
+  Result<void> run_terms(const Elector::Work& work);
+  Result<Lease> acquire_lease();
   [[nodiscard]] Millis pause_before_retry(const Error& error);
   void lead(Lease lease, const Elector::Work& work);
-  void perform(Term& term, Leadership& leadership, const Elector::Work& work);
+  void do_work(Term& term, Leadership& leadership, const Elector::Work& work);
   bool hand_over(Term& term);
   [[nodiscard]] std::optional<HolderInfo> revocation(const Term& term);
   [[nodiscard]] Millis pause_after(Ending ending, bool revoked);
@@ -64,7 +64,7 @@ class Campaign : public std::enable_shared_from_this<Campaign> {
   const ElectorOptions options_;
   Clock& clock_;
   const Result<LockName> lock_;
-  Attendant attendant_;
+  LeaderMonitor monitor_;
   std::stop_source stop_;
   mutable std::mutex mutex_;
   std::condition_variable signal_;

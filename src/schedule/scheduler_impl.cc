@@ -1,4 +1,4 @@
-#include "schedule/scheduler_core.h"
+#include "schedule/scheduler_impl.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,8 +7,8 @@
 #include "core/bad_request.h"
 #include "core/trust.h"
 #include "node/wall_time.h"
-#include "schedule/board.h"
 #include "schedule/hash.h"
+#include "schedule/job_queries.h"
 
 namespace baton {
 
@@ -146,16 +146,16 @@ void Scheduler::Impl::keep_time(const std::stop_token& stop) {
       if (std::chrono::abs(difference - offset) > kClockSet) engine_->rethink(now);
       offset = difference;
       changed_ = false;
-      Engine::Turn turn = engine_->turn(now);
-      look_ = look_ || turn.look;
-      if (turn.look) look_at_ = std::move(turn.at);
-      poll_ = poll_ || turn.poll;
-      if (turn.look || turn.poll) look_signal_.notify_one();
-      start = std::move(turn.start);
+      Engine::Tick tick = engine_->tick(now);
+      look_ = look_ || tick.look;
+      if (tick.look) look_at_ = std::move(tick.at);
+      poll_ = poll_ || tick.poll;
+      if (tick.look || tick.poll) look_signal_.notify_one();
+      start = std::move(tick.start);
       events = engine_->take_events();
       if (start.empty() && events.empty()) {
-        while (!changed_ && !stop.stop_requested() && clock_.now() < turn.next) {
-          clock_.wait(lock, timer_signal_, turn.next);
+        while (!changed_ && !stop.stop_requested() && clock_.now() < tick.next) {
+          clock_.wait(lock, timer_signal_, tick.next);
         }
         continue;
       }

@@ -1,4 +1,4 @@
-#include "schedule/board.h"
+#include "schedule/job_queries.h"
 
 #include "schedule/job_note.h"
 

@@ -1,8 +1,8 @@
-#include "schedule/pool.h"
+#include "schedule/handler_pool.h"
 
 namespace baton::schedule {
 
-void Pool::submit(std::function<void()> task) {
+void HandlerPool::submit(std::function<void()> task) {
   const std::lock_guard lock(shared_->mutex);
   if (shared_->closing) return;
   shared_->tasks.push_back(std::move(task));
@@ -13,7 +13,7 @@ void Pool::submit(std::function<void()> task) {
   workers_.push_back(std::move(worker));
 }
 
-void Pool::loop(const std::shared_ptr<Shared>& shared, const std::shared_ptr<Worker>& self) {
+void HandlerPool::loop(const std::shared_ptr<Shared>& shared, const std::shared_ptr<Worker>& self) {
   std::unique_lock lock(shared->mutex);
   while (true) {
     ++shared->idle;
@@ -34,7 +34,7 @@ void Pool::loop(const std::shared_ptr<Shared>& shared, const std::shared_ptr<Wor
   shared->change.notify_all();
 }
 
-void Pool::close() {
+void HandlerPool::close() {
   std::unique_lock lock(shared_->mutex);
   shared_->closing = true;
   shared_->work.notify_all();

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "node/wall_time.h"
-#include "schedule/scheduler_core.h"
+#include "schedule/scheduler_impl.h"
 
 namespace baton {
 
@@ -42,7 +42,7 @@ void Scheduler::Impl::ask(Attempt attempt, bool alone) {
       .note = schedule::to_note(attempt.note),
       .stop = stopping_.get_token()};
   LockName name = schedule::job_name(attempt.job, options_.region);
-  const Asked asked{std::move(attempt), clock_.now()};
+  const PendingAttempt asked{std::move(attempt), clock_.now()};
   if (!alone) {
     return locks_.acquire_async({std::move(name)}, std::move(options),
                                 [self = shared_from_this(), asked](Result<Lease> lease) {
@@ -53,17 +53,17 @@ void Scheduler::Impl::ask(Attempt attempt, bool alone) {
     auto lease = self->locks_.try_acquire(name, options);
     if (!lease) return self->answered(asked, std::move(lease));
     self->granted(asked);
-    self->carry_out(asked, std::move(*lease));
+    self->run_attempt(asked, std::move(*lease));
   });
 }
 
-void Scheduler::Impl::granted(const Asked& asked) {
+void Scheduler::Impl::granted(const PendingAttempt& asked) {
   const std::lock_guard lock(mutex_);
   engine_->answered(clock_.now() - asked.at);
 }
 
 // On a thread of the client: nothing here may block.
-void Scheduler::Impl::answered(const Asked& asked, Result<Lease> lease) {
+void Scheduler::Impl::answered(const PendingAttempt& asked, Result<Lease> lease) {
   if (!lease) {
     return tell_engine([&](Engine& engine) {
       engine.answered(clock_.now() - asked.at);
@@ -75,11 +75,11 @@ void Scheduler::Impl::answered(const Asked& asked, Result<Lease> lease) {
   auto held = std::make_shared<Lease>(std::move(*lease));
   pool_.submit([self = shared_from_this(), asked, held]() mutable {
     Lease mine = std::move(*held);
-    self->carry_out(asked, std::move(mine));
+    self->run_attempt(asked, std::move(mine));
   });
 }
 
-void Scheduler::Impl::carry_out(const Asked& asked, Lease lease) {
+void Scheduler::Impl::run_attempt(const PendingAttempt& asked, Lease lease) {
   const Attempt& attempt = asked.attempt;
   const bool runs = attempt.kind == Attempt::Kind::run;
   if (runs && stopping_.stop_requested()) {
@@ -108,7 +108,7 @@ void Scheduler::Impl::carry_out(const Asked& asked, Lease lease) {
   idle_signal_.notify_all();
 }
 
-void Scheduler::Impl::run_fire(const Asked& asked, Lease& lease, const Job& job) {
+void Scheduler::Impl::run_fire(const PendingAttempt& asked, Lease& lease, const Job& job) {
   JobNote note = asked.attempt.note;
   // Others may have tried it since we looked: the note that the grant found knows.
   if (const auto found = schedule::from_note(lease.note());
@@ -133,13 +133,14 @@ void Scheduler::Impl::run_fire(const Asked& asked, Lease& lease, const Job& job)
   finish(job, std::move(note), fire, lease, call(job, fire, lease));
 }
 
-Scheduler::Impl::Outcome Scheduler::Impl::call(const Job& job, const Fire& fire, Lease& lease) {
+Scheduler::Impl::HandlerOutcome Scheduler::Impl::call(const Job& job, const Fire& fire,
+                                                      Lease& lease) {
   std::stop_source stop;
   const auto pass_on = [&stop] { stop.request_stop(); };
   const std::stop_callback on_loss(lease.lost(), pass_on);
   const std::stop_callback on_stop(stopping_.get_token(), pass_on);
   Run run(fire, lease, stop.get_token());
-  Outcome outcome;
+  HandlerOutcome outcome;
   const Instant began = clock_.now();
   try {
     Result<void> fenced;
@@ -171,7 +172,7 @@ void Scheduler::Impl::log_release_error(const std::string& job, const Error& err
 }
 
 void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lease& lease,
-                             const Outcome& outcome) {
+                             const HandlerOutcome& outcome) {
   const schedule::Moment now = moment();
   note.last = schedule::PastRun{.fire = note.fire,
                                 .due = note.due,

@@ -12,12 +12,12 @@ namespace baton::schedule {
 
 // Threads for handlers, made when they are needed. How many there are is up to whoever submits; a
 // handler that never returns keeps its thread, and nobody waits for that.
-class Pool {
+class HandlerPool {
  public:
-  Pool() : shared_(std::make_shared<Shared>()) {}
-  ~Pool() { close(); }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
+  HandlerPool() : shared_(std::make_shared<Shared>()) {}
+  ~HandlerPool() { close(); }
+  HandlerPool(const HandlerPool&) = delete;
+  HandlerPool& operator=(const HandlerPool&) = delete;
 
   void submit(std::function<void()> task);
 

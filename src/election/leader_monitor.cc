@@ -1,19 +1,19 @@
-#include "election/attendant.h"
+#include "election/leader_monitor.h"
 
 #include <utility>
 
 namespace baton::election {
 
-Attendant::Attendant(LockClient locks, const ElectorOptions& options, Clock& clock)
+LeaderMonitor::LeaderMonitor(LockClient locks, const ElectorOptions& options, Clock& clock)
     : locks_(std::move(locks)), options_(options), clock_(clock) {}
 
-void Attendant::start(const LockName& lock) {
+void LeaderMonitor::start(const LockName& lock) {
   if (!options_.on_new_leader && !options_.on_overrun) return;
   lock_name_ = lock;
   thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
 }
 
-void Attendant::stop() {
+void LeaderMonitor::stop() {
   if (!thread_.joinable()) return;
   thread_.request_stop();
   {
@@ -24,7 +24,7 @@ void Attendant::stop() {
   thread_.join();
 }
 
-void Attendant::began(std::shared_ptr<Term> term) {
+void LeaderMonitor::began(std::shared_ptr<Term> term) {
   const std::lock_guard lock(mutex_);
   term_ = std::move(term);
   announced_ = false;
@@ -33,24 +33,24 @@ void Attendant::began(std::shared_ptr<Term> term) {
   signal_.notify_all();
 }
 
-void Attendant::term_ended() {
+void LeaderMonitor::term_ended() {
   const std::lock_guard lock(mutex_);
   changed_ = true;
   signal_.notify_all();
 }
 
-void Attendant::work_returned() {
+void LeaderMonitor::work_returned() {
   const std::lock_guard lock(mutex_);
   term_.reset();
   changed_ = true;
   signal_.notify_all();
 }
 
-void Attendant::loop(const std::stop_token& stop) {
+void LeaderMonitor::loop(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     changed_ = false;
-    const Instant next = attend(lock);
+    const Instant next = check(lock);
     while (!changed_ && !stop.stop_requested() && clock_.now() < next) {
       clock_.wait(lock, signal_, next);
     }
@@ -58,7 +58,7 @@ void Attendant::loop(const std::stop_token& stop) {
 }
 
 // Does what is due and says when to come back. Hooks are called without the lock.
-Instant Attendant::attend(std::unique_lock<std::mutex>& lock) {
+Instant LeaderMonitor::check(std::unique_lock<std::mutex>& lock) {
   if (term_ != nullptr) return watch_work(lock);
   if (!options_.on_new_leader) return Instant::max();
   if (look_at_ <= clock_.now()) {
@@ -68,7 +68,7 @@ Instant Attendant::attend(std::unique_lock<std::mutex>& lock) {
   return look_at_;
 }
 
-Instant Attendant::watch_work(std::unique_lock<std::mutex>& lock) {
+Instant LeaderMonitor::watch_work(std::unique_lock<std::mutex>& lock) {
   const std::shared_ptr<Term> term = term_;
   if (!announced_) {
     announced_ = true;
@@ -96,7 +96,7 @@ Instant Attendant::watch_work(std::unique_lock<std::mutex>& lock) {
 
 // The wait for the lock goes on through any outage of the store. So that somebody hears of it, the
 // first look that fails is told.
-void Attendant::look(std::unique_lock<std::mutex>& lock) {
+void LeaderMonitor::look(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const auto leader = leader_of(locks_, lock_name_, kLookTimeout);
   const bool failing = !leader;
@@ -106,7 +106,7 @@ void Attendant::look(std::unique_lock<std::mutex>& lock) {
   if (leader && *leader && term_ == nullptr) tell(lock, **leader);
 }
 
-void Attendant::tell(std::unique_lock<std::mutex>& lock, const Leader& leader) {
+void LeaderMonitor::tell(std::unique_lock<std::mutex>& lock, const Leader& leader) {
   if (!options_.on_new_leader || leader.term == last_seen_) return;
   last_seen_ = leader.term;
   lock.unlock();
