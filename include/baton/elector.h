@@ -38,7 +38,7 @@
 namespace baton {
 
 namespace election {
-class Campaign;
+class ElectionLoop;
 class Term;
 }  // namespace election
 
@@ -168,7 +168,7 @@ class BATON_EXPORT Elector {
   Result<void> transfer(const std::string& node);
 
  private:
-  std::shared_ptr<election::Campaign> campaign_;
+  std::shared_ptr<election::ElectionLoop> loop_;
   std::thread thread_;
 };
 

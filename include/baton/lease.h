@@ -96,7 +96,7 @@ class BATON_EXPORT Lease {
 
   // The same without waiting for the store. `then` runs on a thread of the client: it must not
   // block, and if it throws, the process ends.
-  void release_async(std::function<void(Result<void>)> then = nullptr, NoteChange last_words = {});
+  void release_async(std::function<void(Result<void>)> then = nullptr, NoteChange final_note = {});
 
   explicit operator bool() const { return held_ != nullptr; }
 

@@ -1,4 +1,4 @@
-// Everything that ends a grant, or may.
+// The verbs that end a grant: release, cancel, break.
 
 #include <algorithm>
 
@@ -40,9 +40,10 @@ Reply release(Step& step) {
   };
   if (!request.to.empty()) {
     if (live(first) == nullptr) return outcome(Outcome::lost, "the grant has ended");
-    Waiter* heir = waiter_of_owner(first, request.to);
-    if (heir == nullptr) return outcome(Outcome::denied, "nobody of '" + request.to + "' waits");
-    Waiter moved = *heir;
+    Waiter* successor = waiter_of_owner(first, request.to);
+    if (successor == nullptr)
+      return outcome(Outcome::denied, "nobody of '" + request.to + "' waits");
+    Waiter moved = *successor;
     erase_waiter(first, moved.grant, false);
     // Turn 0 is ahead of every ordinary waiter; counters start at 1.
     moved.turn = 0;
@@ -68,17 +69,17 @@ Reply cancel(Step& step) {
     erase_waiter(*state, request.grant, true);
     if (request.converting) continue;
     erase_waiter(*state, request.grant, false);
-    // Nobody ever worked under a grant that is cancelled, so at_least_for does not keep it.
+    // No work was done under a cancelled grant, so at_least_for does not keep it.
     if (std::erase_if(state->holders, [&](const Holder& h) {
           return h.grant == request.grant && h.state != HolderState::parked;
         }) > 0) {
       state->dirty = true;
     }
   }
-  if (!request.converting && request.tombstone > Millis{0}) {
+  if (!request.converting && request.tombstone_ttl > Millis{0}) {
     NameState& first = *step.states[0];
     std::erase_if(first.tombstones, [&](const Tombstone& t) { return t.grant == request.grant; });
-    first.tombstones.push_back({request.grant, step.now + StoreTime(request.tombstone)});
+    first.tombstones.push_back({request.grant, step.now + StoreTime(request.tombstone_ttl)});
     first.dirty = true;
     step.effects.durable = true;
   }

@@ -1,4 +1,4 @@
-// What a holder asks for while it holds: more time, another mode.
+// The verbs of a holder: renew and convert.
 
 #include <algorithm>
 
@@ -31,7 +31,7 @@ void queue_conversion(Step& step, const std::vector<Mode>& targets) {
     static_cast<Claimant&>(waiter) = holder;
     waiter.mode = targets[i];
     waiter.turn = own_turn;
-    waiter.stale = step.now + StoreTime(step.request.ticket);
+    waiter.stale = step.now + StoreTime(step.request.queue_ttl);
     waiter.alone = false;
     waiter.converting = true;
     insert_waiter(state, std::move(waiter));
@@ -40,7 +40,8 @@ void queue_conversion(Step& step, const std::vector<Mode>& targets) {
 
 }  // namespace
 
-// Touches nothing but its own holders: a thousand renewals in a batch must not meet each other.
+// Touches only the holders of its own grant, so that a thousand renewals in a batch do not
+// interact.
 Reply renew(Step& step) {
   if (auto why = not_holding(step)) return outcome(Outcome::lost, std::move(*why));
   for (NameState* state : step.states) {
@@ -55,7 +56,7 @@ Reply renew(Step& step) {
   return granted(step, found);
 }
 
-// Ahead of the queue: only the other holders are asked.
+// A conversion is ahead of the queue: only the other holders can block it.
 Reply convert(Step& step) {
   step.settle_all();
   if (auto why = not_holding(step)) return outcome(Outcome::lost, std::move(*why));
@@ -66,7 +67,7 @@ Reply convert(Step& step) {
     NameState& state = *step.states[i];
     const Holder& own = *find_holder(state, step.request.grant);
     if (own.state == HolderState::handed) return outcome(Outcome::lost, "not claimed yet");
-    targets.push_back(converted(own.mode, step.request.asks[i].mode));
+    targets.push_back(converted(own.mode, step.request.targets[i].mode));
     if (covers(own.mode, targets[i])) continue;
     Blockers blockers = blockers_of(state, step.request.grant, targets[i], 0);
     blockers.waiters.clear();
@@ -76,7 +77,7 @@ Reply convert(Step& step) {
     }
   }
   if (deadlock) return obstacle.reply(Outcome::deadlock, step.now);
-  if (obstacle.blocked && step.request.ticket <= Millis{0}) {
+  if (obstacle.blocked && step.request.queue_ttl <= Millis{0}) {
     return obstacle.reply(Outcome::busy, step.now);
   }
   if (obstacle.blocked) {

@@ -14,7 +14,7 @@ std::string resign_order(const std::string& why) {
 
 std::string transfer_order(const std::string& node) { return std::string(kTransfer) + node; }
 
-std::optional<std::string> heir_in(std::string_view reason) {
+std::optional<std::string> successor_in(std::string_view reason) {
   if (!reason.starts_with(kTransfer) || reason.size() == kTransfer.size()) return std::nullopt;
   return std::string(reason.substr(kTransfer.size()));
 }

@@ -12,6 +12,6 @@ namespace baton::election {
 [[nodiscard]] std::string transfer_order(const std::string& node);
 
 // The node that a reason names as the next leader.
-[[nodiscard]] std::optional<std::string> heir_in(std::string_view reason);
+[[nodiscard]] std::optional<std::string> successor_in(std::string_view reason);
 
 }  // namespace baton::election

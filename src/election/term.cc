@@ -11,13 +11,13 @@ Term::Term(std::string election, Lease lease, Clock& clock, OnEnd on_end)
       on_end_(std::move(on_end)),
       began_(clock.now()) {}
 
-void Term::end(Ending ending, std::string heir) {
+void Term::end(Ending ending, std::string successor) {
   {
     const std::lock_guard lock(mutex_);
     if (ending_) return;
     ending_ = ending;
     ended_at_ = clock_.now();
-    heir_ = std::move(heir);
+    successor_ = std::move(successor);
   }
   // Outside the lock: it runs the callbacks of the work.
   stop_.request_stop();
@@ -34,9 +34,9 @@ Instant Term::ended_at() const {
   return ended_at_;
 }
 
-std::string Term::heir() const {
+std::string Term::successor() const {
   const std::lock_guard lock(mutex_);
-  return heir_;
+  return successor_;
 }
 
 std::string Term::why() const {
@@ -46,7 +46,7 @@ std::string Term::why() const {
     case Ending::returned: return "the work has returned";
     case Ending::failed: return "the work has failed";
     case Ending::resigned: return "resigned";
-    case Ending::transferred: return "transferred to " + heir();
+    case Ending::transferred: return "transferred to " + successor();
     case Ending::stopped: return "stopped";
     case Ending::lost: break;
   }

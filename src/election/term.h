@@ -15,7 +15,7 @@ enum class Ending : std::uint8_t {
   returned,     // the work returned by itself
   failed,       // it threw
   resigned,     // somebody in this process asked for it
-  transferred,  // the same, with an heir
+  transferred,  // the same, with a successor
   stopped,      // the elector was stopped
   lost,         // the lease has ended: not renewed in time, or revoked
 };
@@ -34,12 +34,12 @@ class Term {
   [[nodiscard]] std::stop_token stop_token() const { return stop_.get_token(); }
   [[nodiscard]] Instant began() const { return began_; }
 
-  void end(Ending ending, std::string heir = {});
+  void end(Ending ending, std::string successor = {});
 
   // Nothing while the term lasts.
   [[nodiscard]] std::optional<Ending> ending() const;
   [[nodiscard]] Instant ended_at() const;
-  [[nodiscard]] std::string heir() const;
+  [[nodiscard]] std::string successor() const;
   [[nodiscard]] std::string why() const;
   [[nodiscard]] bool valid() const { return !ending() && lease_.valid(); }
 
@@ -53,7 +53,7 @@ class Term {
   mutable std::mutex mutex_;
   std::optional<Ending> ending_;
   Instant ended_at_{};
-  std::string heir_;
+  std::string successor_;
 };
 
 }  // namespace baton::election

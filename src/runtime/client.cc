@@ -11,17 +11,17 @@
 #include "core/trust.h"
 #include "runtime/deadline.h"
 #include "runtime/inherited.h"
-#include "runtime/pace.h"
+#include "runtime/timing.h"
 
 namespace baton {
 namespace {
 
-using runtime::Course;
-using runtime::Errand;
+using runtime::AcquireTrace;
+using runtime::AsyncAcquire;
 using runtime::error_of;
 using runtime::Grant;
 using runtime::HeldLease;
-using runtime::Won;
+using runtime::WaitResult;
 
 std::string default_owner() {
   std::array<char, 256> host{};
@@ -40,7 +40,7 @@ Error stopped_waiting(bool in_doubt) {
   return {.code = Code::cancelled, .message = "the wait was cancelled", .in_doubt = in_doubt};
 }
 
-// Of an acquire that was granted while the client closed.
+// For an acquire that was granted while the client closed.
 Error closed() {
   return {.code = Code::cancelled, .message = "the client was closed", .in_doubt = true};
 }
@@ -49,7 +49,7 @@ Request undoing(const Request& acquire) {
   Request cancel;
   cancel.verb = Verb::cancel;
   cancel.grant = acquire.grant;
-  cancel.asks = acquire.asks;
+  cancel.targets = acquire.targets;
   return cancel;
 }
 
@@ -89,41 +89,42 @@ LockClient::Core::Core(std::shared_ptr<LockStore> store, ClientOptions options, 
       batcher_(*store_, *clock_, can_),
       keeper_(*store_, *clock_, observer_.get()),
       hub_(*store_, *clock_, [this](GrantId grant) { keeper_.poke(grant); }),
-      courier_(*store_, *clock_, can_),
+      async_batcher_(*store_, *clock_, can_),
       watch_(store_->watch(channel_, hub_)) {}
 
 LockClient::Core::~Core() {
   watch_.reset();
-  courier_.stop();
+  async_batcher_.stop();
   hub_.stop();
   keeper_.stop();
 }
 
 bool LockClient::Core::on_own_thread() const {
-  return courier_.on_own_thread() || hub_.on_own_thread() || keeper_.on_own_thread();
+  return async_batcher_.on_own_thread() || hub_.on_own_thread() || keeper_.on_own_thread();
 }
 
 void LockClient::Core::destroy(Core* core) {
   if (core->inherited()) return runtime::keep_for_ever({core, [](Core*) {}});
-  struct Farewell {
+  struct Closing {
     std::mutex mutex;
     std::condition_variable signal;
     bool over = false;
   };
   Clock& clock = *core->clock_;
-  const Instant limit = clock.now() + runtime::kLastWords;
+  const Instant limit = clock.now() + runtime::kCloseTimeout;
   const bool own = core->on_own_thread();
-  const auto farewell = std::make_shared<Farewell>();
-  std::thread closing([core, farewell] {
+  const auto closing_state = std::make_shared<Closing>();
+  std::thread closing([core, closing_state] {
     delete core;
-    const std::lock_guard lock(farewell->mutex);
-    farewell->over = true;
-    farewell->signal.notify_all();
+    const std::lock_guard lock(closing_state->mutex);
+    closing_state->over = true;
+    closing_state->signal.notify_all();
   });
   if (own) return closing.detach();
-  std::unique_lock lock(farewell->mutex);
-  while (!farewell->over && clock.now() < limit) clock.wait(lock, farewell->signal, limit);
-  const bool over = farewell->over;
+  std::unique_lock lock(closing_state->mutex);
+  while (!closing_state->over && clock.now() < limit)
+    clock.wait(lock, closing_state->signal, limit);
+  const bool over = closing_state->over;
   lock.unlock();
   if (over) return closing.join();
   closing.detach();
@@ -139,7 +140,7 @@ Result<Reply> LockClient::Core::submit(Request& request, Deadline deadline) {
   return batcher_.submit(request, deadline, sent);
 }
 
-// Everything that can be refused without asking the store is refused here.
+// Checks everything that can be refused without asking the store.
 Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
                                           const AcquireOptions& options) {
   if (inherited()) return runtime::client_of_parent();
@@ -160,12 +161,12 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
       return ok.error();
     }
   }
-  auto asks = asks_for(policy_, set, options.mode);
-  if (!asks) return asks.error();
+  auto targets = targets_for(policy_, set, options.mode);
+  if (!targets) return targets.error();
   Request request;
   request.verb = Verb::acquire;
   request.grant = new_grant_id();
-  request.asks = std::move(*asks);
+  request.targets = std::move(*targets);
   request.predicate = set.front().predicate;
   request.owner = owner_;
   request.channel = channel_;
@@ -176,8 +177,8 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
   request.change = options.note;
   request.schema_version = policy_.version;
   if (options.wait > Millis(0)) {
-    request.ticket = core::ticket_for(options.ttl);
-    request.handoff = core::handoff_for(options.ttl);
+    request.queue_ttl = core::queue_ttl_for(options.ttl);
+    request.claim_within = core::claim_within_for(options.ttl);
   }
   if (auto beyond = core::beyond(can_, request)) {
     return Error{.code = Code::unsupported, .message = std::move(*beyond)};
@@ -189,7 +190,7 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
                                       Instant sent) {
   Grant grant{.id = request.grant,
               .names = std::move(set),
-              .asks = std::move(request.asks),
+              .targets = std::move(request.targets),
               .tokens = std::move(reply.tokens),
               .note = std::move(reply.note),
               .metadata = std::move(request.metadata),
@@ -197,13 +198,13 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
               .schema_version = request.schema_version,
               .sent = sent};
   auto held = std::make_shared<HeldLease>(*this, std::move(grant));
-  // Not in the constructor: the Keeper's threads may ask for a share of it at once.
+  // Not in the constructor: the Keeper's threads may call shared_from_this() at once.
   keeper_.keep(*held);
   HeldLease& shown = *held;
   Lease lease(shared_from_this(), std::move(held));
   if (!lease.valid()) {
-    // The reply took longer than the lease lasts. Letting it go is all that can be done with it;
-    // the caller has waited long enough. A note that came with it is written.
+    // The reply took longer than the lease lasts, so the lease is of no use. Release it without
+    // making the caller wait for that. A note of the request has been written.
     lease.release_async();
     return Error{.code = Code::unavailable,
                  .message = "the store answered too late for a TTL of " +
@@ -216,22 +217,22 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
 }
 
 Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const AcquireOptions& options) {
-  Course course;
-  if (observer_ == nullptr || set.empty()) return ask(std::move(set), options, course);
+  AcquireTrace trace;
+  if (observer_ == nullptr || set.empty()) return ask(std::move(set), options, trace);
   const LockName name = set.front();
   const Instant from = clock_->now();
-  auto result = ask(std::move(set), options, course);
+  auto result = ask(std::move(set), options, trace);
   observer_->acquired({.name = name,
                        .error = result ? nullptr : &result.error(),
                        .ttl = options.ttl,
                        .took = clock_->now() - from,
-                       .waited = course.waited,
-                       .handover = course.handover});
+                       .waited = trace.waited,
+                       .handover = trace.handover});
   return result;
 }
 
 Result<Lease> LockClient::Core::ask(std::vector<LockName> set, const AcquireOptions& options,
-                                    Course& course) {
+                                    AcquireTrace& trace) {
   auto request = prepare(set, options);
   if (!request) return request.error();
   if (options.stop.stop_requested()) return stopped_waiting(false);
@@ -241,22 +242,22 @@ Result<Lease> LockClient::Core::ask(std::vector<LockName> set, const AcquireOpti
   if (reply && reply->outcome == Outcome::granted) {
     return lease(std::move(set), *request, *reply, sent);
   }
-  auto pause = not_granted(*request, reply, sent, asked + options.wait);
-  if (!pause) return pause.error();
-  return wait(std::move(set), std::move(*request), asked + options.wait, std::move(*pause),
-              options.stop, course);
+  auto plan = not_granted(*request, reply, sent, asked + options.wait);
+  if (!plan) return plan.error();
+  return wait(std::move(set), std::move(*request), asked + options.wait, std::move(*plan),
+              options.stop, trace);
 }
 
-Result<LockClient::Core::Pause> LockClient::Core::not_granted(const Request& request,
-                                                              const Result<Reply>& reply,
-                                                              Instant sent, Deadline deadline) {
-  const bool waits = request.ticket > Millis(0);
+Result<LockClient::Core::RetryPlan> LockClient::Core::not_granted(const Request& request,
+                                                                  const Result<Reply>& reply,
+                                                                  Instant sent, Deadline deadline) {
+  const bool waits = request.queue_ttl > Millis(0);
   if (!reply) {
     const Error& error = reply.error();
-    // Until then the request may still take effect; after it, repeating or undoing it is safe.
-    const Instant settled = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
-    if (waits && error.retryable && settled < deadline) {
-      return Pause{.until = settled, .so_far = error};
+    // Before this instant the request may still take effect; then it is safe to repeat or undo it.
+    const Instant safe_at = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
+    if (waits && error.retryable && safe_at < deadline) {
+      return RetryPlan{.until = safe_at, .so_far = error};
     }
     if (error.in_doubt) take_back(request, true);
     return error;
@@ -265,46 +266,49 @@ Result<LockClient::Core::Pause> LockClient::Core::not_granted(const Request& req
   if (reply->outcome != Outcome::queued && !kept_out) return error_of(*reply, request);
   Error busy = error_of(*reply, request);
   busy.code = Code::timed_out;
-  return Pause{.until = clock_->now() + runtime::ask_pause(*reply, request),
-               .queued = !kept_out,
-               .so_far = std::move(busy)};
+  return RetryPlan{.until = clock_->now() + runtime::ask_pause(*reply, request),
+                   .queued = !kept_out,
+                   .so_far = std::move(busy)};
 }
 
-// Ends whatever the acquire came to. In doubt, it may still be on its way.
+// Undoes an acquire. If it is in doubt, the request may still reach the store after the cancel, so
+// the cancel leaves a tombstone.
 void LockClient::Core::take_back(const Request& acquire, bool in_doubt) {
   Request cancel = undoing(acquire);
-  if (in_doubt) cancel.tombstone = 2 * can_.apply_limit;
+  if (in_doubt) cancel.tombstone_ttl = 2 * can_.apply_limit;
   const Instant now = clock_->now();
   hub_.undo(std::move(cancel), now, now + acquire.ttl + can_.apply_limit);
 }
 
-bool LockClient::Core::is_full() const { return hub_.size() + courier_.size() >= max_waiting_; }
+bool LockClient::Core::is_full() const {
+  return hub_.size() + async_batcher_.size() >= max_waiting_;
+}
 
 namespace {
 
 // Counts a waiter for as long as it waits.
-class Waits {
+class WaitingCount {
  public:
-  Waits(std::shared_ptr<ClientObserver> observer, const LockName& name)
+  WaitingCount(std::shared_ptr<ClientObserver> observer, const LockName& name)
       : observer_(std::move(observer)), name_(observer_ != nullptr ? name : LockName{}) {
     if (observer_ != nullptr) observer_->waiting(name_, 1);
   }
-  ~Waits() {
+  ~WaitingCount() {
     if (observer_ != nullptr) observer_->waiting(name_, -1);
   }
-  Waits(const Waits&) = delete;
-  Waits& operator=(const Waits&) = delete;
+  WaitingCount(const WaitingCount&) = delete;
+  WaitingCount& operator=(const WaitingCount&) = delete;
 
  private:
   const std::shared_ptr<ClientObserver> observer_;
   const LockName name_;
 };
 
-// Where a blocked caller and the hub meet.
-struct Meeting {
+// What a blocked caller and the wait hub share.
+struct WaitSlot {
   std::mutex mutex;
   std::condition_variable signal;
-  std::optional<Result<Won>> result;
+  std::optional<Result<WaitResult>> result;
   bool stopped = false;
   bool left = false;  // the caller is gone: a lock that is granted now must be given back
 };
@@ -312,40 +316,42 @@ struct Meeting {
 }  // namespace
 
 Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request, Instant deadline,
-                                     Pause pause, const std::stop_token& stop, Course& course) {
+                                     RetryPlan plan, const std::stop_token& stop,
+                                     AcquireTrace& trace) {
   if (is_full()) {
-    if (pause.queued || pause.so_far.in_doubt) take_back(request, pause.so_far.in_doubt);
-    return too_many(pause.so_far.in_doubt);
+    if (plan.queued || plan.so_far.in_doubt) take_back(request, plan.so_far.in_doubt);
+    return too_many(plan.so_far.in_doubt);
   }
-  course.waited = true;
-  const Waits waits(observer_, set.front());
-  const auto meeting = std::make_shared<Meeting>();
-  Error unanswered = pause.so_far;
-  hub_.wait(request, deadline, pause.until, pause.queued, {}, std::move(pause.so_far),
-            [this, meeting, request](Result<Won> result) {
-              const std::lock_guard lock(meeting->mutex);
-              if (meeting->left && result) {
+  trace.waited = true;
+  const WaitingCount waits(observer_, set.front());
+  const auto slot = std::make_shared<WaitSlot>();
+  Error unanswered = plan.so_far;
+  hub_.wait(request, deadline, plan.until, plan.queued, {}, std::move(plan.so_far),
+            [this, slot, request](Result<WaitResult> result) {
+              const std::lock_guard lock(slot->mutex);
+              if (slot->left && result) {
                 hub_.undo(undoing(request), clock_->now(), clock_->now() + request.ttl);
               }
-              meeting->result.emplace(std::move(result));
-              meeting->signal.notify_all();
+              slot->result.emplace(std::move(result));
+              slot->signal.notify_all();
             });
-  const std::stop_callback on_stop(stop, [meeting] {
-    const std::lock_guard lock(meeting->mutex);
-    meeting->stopped = true;
-    meeting->signal.notify_all();
+  const std::stop_callback on_stop(stop, [slot] {
+    const std::lock_guard lock(slot->mutex);
+    slot->stopped = true;
+    slot->signal.notify_all();
   });
-  std::unique_lock lock(meeting->mutex);
-  // The hub ends the wait at the deadline; if it is stuck in the store then, we do not wait for it.
+  std::unique_lock lock(slot->mutex);
+  // The hub ends the wait at the deadline, unless it is inside a slow store call: do not wait for
+  // that.
   const Instant patience = deadline + Millis(200);
-  while (!meeting->result && !meeting->stopped && clock_->now() < patience) {
-    clock_->wait(lock, meeting->signal, patience);
+  while (!slot->result && !slot->stopped && clock_->now() < patience) {
+    clock_->wait(lock, slot->signal, patience);
   }
-  if (!meeting->result) {
-    meeting->left = true;
-    const bool stopped = meeting->stopped;
+  if (!slot->result) {
+    slot->left = true;
+    const bool stopped = slot->stopped;
     lock.unlock();
-    // The hub gives a grant back that comes of it all the same, but not its note.
+    // If the acquire is granted after all, the hub releases the grant; its note stays written.
     const bool in_doubt = hub_.abandon(request.grant);
     if (stopped) return stopped_waiting(in_doubt);
     unanswered.code = Code::timed_out;
@@ -354,65 +360,67 @@ Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request,
     unanswered.in_doubt = in_doubt;
     return unanswered;
   }
-  if (!*meeting->result) return meeting->result->error();
-  Won& won = **meeting->result;
-  course.handover = won.handover;
-  return lease(std::move(set), request, won.reply, won.sent);
+  if (!*slot->result) return slot->result->error();
+  WaitResult& granted = **slot->result;
+  trace.handover = granted.handover;
+  return lease(std::move(set), request, granted.reply, granted.sent);
 }
 
 void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions options,
                                      std::function<void(Result<Lease>)> then) {
-  const auto errand = std::make_shared<Errand>(Errand{.set = std::move(set),
-                                                      .options = std::move(options),
-                                                      .then = std::move(then),
-                                                      .observer = observer_,
-                                                      .clock = clock_});
-  // Not here: the caller may hold what its callback takes. But a forked child has no other thread.
+  const auto pending = std::make_shared<AsyncAcquire>(AsyncAcquire{.set = std::move(set),
+                                                                   .options = std::move(options),
+                                                                   .then = std::move(then),
+                                                                   .observer = observer_,
+                                                                   .clock = clock_});
+  // Not on this thread, whose caller may hold a mutex that the callback takes; but a forked child
+  // has no other thread.
   const auto refuse = [&](Error why) {
-    if (inherited()) return errand->finish(std::move(why));
-    hub_.call([errand, why = std::move(why)] { errand->finish(why); });
+    if (inherited()) return pending->finish(std::move(why));
+    hub_.call([pending, why = std::move(why)] { pending->finish(why); });
   };
-  auto request = prepare(errand->set, errand->options);
+  auto request = prepare(pending->set, pending->options);
   if (!request) return refuse(request.error());
-  if (errand->options.stop.stop_requested()) return refuse(stopped_waiting(false));
+  if (pending->options.stop.stop_requested()) return refuse(stopped_waiting(false));
   if (is_full()) return refuse(too_many(false));
-  courier_.send(std::move(*request),
-                [this, errand](Request& asked, Result<Reply>& reply, Instant sent) {
-                  answered(errand, asked, reply, sent);
-                });
+  async_batcher_.send(std::move(*request),
+                      [this, pending](Request& asked, Result<Reply>& reply, Instant sent) {
+                        answered(pending, asked, reply, sent);
+                      });
 }
 
-// On a thread of the courier, which this client outlives; but it may be going.
-void LockClient::Core::answered(const std::shared_ptr<Errand>& errand, Request& request,
+// On a thread of the AsyncBatcher. This object still exists, but it may be closing: then
+// weak_from_this() gives nothing.
+void LockClient::Core::answered(const std::shared_ptr<AsyncAcquire>& pending, Request& request,
                                 Result<Reply>& reply, Instant sent) {
   const auto self = weak_from_this().lock();
   if (reply && reply->outcome == Outcome::granted) {
     if (self != nullptr) {
-      return errand->finish(lease(errand->take_set(), request, *reply, sent));
+      return pending->finish(lease(pending->take_set(), request, *reply, sent));
     }
     hub_.undo(undoing(request), clock_->now(), sent + request.ttl);
-    return errand->finish(closed());
+    return pending->finish(closed());
   }
-  auto pause = not_granted(request, reply, sent, errand->asked + errand->options.wait);
-  if (!pause) return errand->finish(pause.error());
-  wait_in_background(errand, std::move(request), std::move(*pause));
+  auto plan = not_granted(request, reply, sent, pending->asked + pending->options.wait);
+  if (!plan) return pending->finish(plan.error());
+  wait_in_background(pending, std::move(request), std::move(*plan));
 }
 
-void LockClient::Core::wait_in_background(const std::shared_ptr<Errand>& errand, Request request,
-                                          Pause pause) {
-  errand->course.waited = true;
-  auto waits = std::make_shared<Waits>(observer_, errand->set.front());
+void LockClient::Core::wait_in_background(const std::shared_ptr<AsyncAcquire>& pending,
+                                          Request request, RetryPlan plan) {
+  pending->trace.waited = true;
+  auto waits = std::make_shared<WaitingCount>(observer_, pending->set.front());
   Request asked = request;
-  hub_.wait(std::move(request), errand->asked + errand->options.wait, pause.until, pause.queued,
-            errand->options.stop, std::move(pause.so_far),
-            [self = weak_from_this(), errand, waits = std::move(waits),
-             asked](Result<Won> result) mutable {
+  hub_.wait(std::move(request), pending->asked + pending->options.wait, plan.until, plan.queued,
+            pending->options.stop, std::move(plan.so_far),
+            [self = weak_from_this(), pending, waits = std::move(waits),
+             asked](Result<WaitResult> result) mutable {
               waits.reset();
-              if (!result) return errand->finish(result.error());
+              if (!result) return pending->finish(result.error());
               const auto core = self.lock();
-              if (!core) return errand->finish(closed());
-              errand->course.handover = result->handover;
-              errand->finish(core->lease(errand->take_set(), asked, result->reply, result->sent));
+              if (!core) return pending->finish(closed());
+              pending->trace.handover = result->handover;
+              pending->finish(core->lease(pending->take_set(), asked, result->reply, result->sent));
             });
 }
 

@@ -23,13 +23,13 @@ HeldLease::HeldLease(LockClient::Core& client, Grant grant)
     : client_(client),
       id_(grant.id),
       names_(std::move(grant.names)),
-      asks_key_(grant.asks.front().key),
+      key_(grant.targets.front().key),
       metadata_(std::move(grant.metadata)),
       ttl_(grant.ttl),
       schema_version_(grant.schema_version),
       granted_at_(grant.sent),
       trusted_until_(core::trusted_until(grant.sent, grant.ttl).time_since_epoch().count()),
-      asks_(std::move(grant.asks)),
+      targets_(std::move(grant.targets)),
       tokens_(std::move(grant.tokens)),
       note_(std::move(grant.note)),
       sent_(grant.sent) {}
@@ -53,7 +53,7 @@ Millis HeldLease::remaining() const {
   return std::max(left, Millis(0));
 }
 
-// In a forked child the callbacks of the parent must not run: it gets a token of its own.
+// In a forked child the parent's callbacks must not run, so the child gets a token of its own.
 std::stop_token HeldLease::lost() const {
   if (!inherited()) return stop_.get_token();
   std::stop_source fired;
@@ -71,27 +71,27 @@ Error HeldLease::lost_error() const {
   return {.code = Code::lost, .message = "the lease is lost: " + why_lost()};
 }
 
-// What is left of the grant in the store is over by then, whatever happens.
+// By then the grant has expired in the store, whatever happens.
 Instant HeldLease::over() const { return trusted_until() + core::margin(ttl_); }
 
 Mode HeldLease::mode() const {
   if (inherited()) return Mode::X;
   const std::lock_guard lock(mutex_);
-  return asks_.front().mode;
+  return targets_.front().mode;
 }
 
 std::vector<FenceToken> HeldLease::tokens() const {
   if (inherited()) return {};
   const std::lock_guard lock(mutex_);
-  return core::fence_tokens(asks_, tokens_);
+  return core::fence_tokens(targets_, tokens_);
 }
 
-// Among the asks, of which only the modes ever change.
+// The index in targets_, of which only the modes ever change.
 std::size_t HeldLease::place_of(const LockName& name) const {
   const std::string key = key_of(client_.policy(), name);
-  const auto ask =
-      std::find_if(asks_.begin(), asks_.end(), [&](const Ask& a) { return a.key == key; });
-  return static_cast<std::size_t>(ask - asks_.begin());
+  const auto found =
+      std::find_if(targets_.begin(), targets_.end(), [&](const Target& a) { return a.key == key; });
+  return static_cast<std::size_t>(found - targets_.begin());
 }
 
 Token HeldLease::token() const {
@@ -112,14 +112,14 @@ Request HeldLease::request(Verb verb) const {
   request.grant = id_;
   request.schema_version = schema_version_;
   const std::lock_guard lock(mutex_);
-  request.asks = asks_;
+  request.targets = targets_;
   return request;
 }
 
 Request HeldLease::renewal() const { return request(Verb::renew); }
 
-// Only ever later: the reply may have been overtaken by that of a younger request. It brings back
-// no lease that has ended, because valid() does not ask for the time then.
+// Only moves the time forward: the reply of a later request may have arrived first. A lease that
+// has ended stays ended, because valid() checks ended_ first.
 void HeldLease::renewed(Instant sent) {
   const auto until = core::trusted_until(sent, ttl_).time_since_epoch().count();
   auto known = trusted_until_.load(std::memory_order_acquire);
@@ -173,8 +173,8 @@ Result<void> HeldLease::set_note(NoteChange change, Millis timeout) {
   return {};
 }
 
-Result<void> HeldLease::begin_release(const NoteChange& last_words) {
-  if (auto ok = check_note(last_words); !ok) return ok;
+Result<void> HeldLease::begin_release(const NoteChange& final_note) {
+  if (auto ok = check_note(final_note); !ok) return ok;
   if (released_.exchange(true)) {
     return Error{.code = Code::lost, .message = "the lease was released before"};
   }
@@ -186,7 +186,7 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
   Instant at = client_.clock().now();
   const Deadline deadline = deadline_after(at, options.timeout);
   if (!options.to.empty()) {
-    if (auto ok = check_heir(options.to, deadline); !ok) return ok;
+    if (auto ok = check_successor(options.to, deadline); !ok) return ok;
     at = client_.clock().now();
   }
   if (auto ok = begin_release(options.note); !ok) return ok;
@@ -196,23 +196,23 @@ Result<void> HeldLease::release(const ReleaseOptions& options) {
   return released;
 }
 
-void HeldLease::release_async(NoteChange last_words, std::function<void(Result<void>)> then) {
+void HeldLease::release_async(NoteChange final_note, std::function<void(Result<void>)> then) {
   if (inherited()) {
     if (then) then(lost_error());
     return;
   }
-  if (auto ok = begin_release(last_words); !ok) {
+  if (auto ok = begin_release(final_note); !ok) {
     if (then) client_.hub().call([then = std::move(then), why = ok.error()] { then(why); });
     return;
   }
   const Instant at = client_.clock().now();
-  client_.courier().send(last_request(std::move(last_words)),
-                         [self = shared_from_this(), at, then = std::move(then)](
-                             Request release, Result<Reply> reply, Instant /*sent*/) {
-                           auto released = self->given_back(release, reply);
-                           if (self->observer() != nullptr) self->tell(released, at);
-                           if (then) then(std::move(released));
-                         });
+  client_.async_batcher().send(last_request(std::move(final_note)),
+                               [self = shared_from_this(), at, then = std::move(then)](
+                                   Request release, Result<Reply> reply, Instant /*sent*/) {
+                                 auto released = self->given_back(release, reply);
+                                 if (self->observer() != nullptr) self->tell(released, at);
+                                 if (then) then(std::move(released));
+                               });
 }
 
 void HeldLease::let_go() {
@@ -221,7 +221,7 @@ void HeldLease::let_go() {
   (void)release({});
 }
 
-// Nobody else can have been granted the lock before what the store knows of it is over.
+// The overlap counts from over(): before that the store cannot have granted the lock to another.
 void HeldLease::tell(const Result<void>& released, Instant at) const {
   const auto overlap = at - over();
   observer()->released({.name = name(),
@@ -230,13 +230,14 @@ void HeldLease::tell(const Result<void>& released, Instant at) const {
                         .overlap = std::max(overlap, Instant::duration(0))});
 }
 
-// In this order: nobody works on under a lock that is being given away.
-Request HeldLease::last_request(NoteChange last_words) {
+// Ends the lease before the request is sent, so that no work goes on under a lock that is being
+// released.
+Request HeldLease::last_request(NoteChange final_note) {
   if (!valid()) lost_ = true;
   end("released");
   client_.keeper().drop(*this);
   Request release = request(Verb::release);
-  release.change = std::move(last_words);
+  release.change = std::move(final_note);
   return release;
 }
 
@@ -245,7 +246,8 @@ Result<void> HeldLease::give_back(const ReleaseOptions& options, Deadline deadli
   release.to = options.to;
   auto reply = client_.submit(release, deadline);
   if (reply && reply->outcome == Outcome::denied) {
-    // The heir has gone since we looked; the lease is over all the same, so the queue gets it.
+    // The successor has left the queue since check_successor(). The lease has ended anyway, so
+    // release it to the queue.
     release.to.clear();
     reply = client_.submit(release, deadline);
   }
@@ -259,7 +261,7 @@ Result<void> HeldLease::given_back(Request& release, Result<Reply>& reply) {
                   .retryable = true};
   }
   if (!reply) {
-    // The hub repeats it, note and all, so it may yet be written.
+    // The hub repeats the release with its note, so both may still be written.
     client_.hub().undo(std::move(release), client_.clock().now(), over());
     Error error = reply.error();
     error.in_doubt = true;
@@ -274,7 +276,8 @@ bool HeldLease::was_lost() const { return lost_ || (!released_ && !valid()); }
 Result<void> HeldLease::finish() {
   if (inherited()) return lost_error();
   if (!released_ && !was_lost()) {
-    // What fails otherwise is repeated in the background: nobody else had the lock meanwhile.
+    // Another error is no failure here: no other client had the lock during the work, and the hub
+    // repeats the release.
     auto released = release({});
     if (!released && released.error().code == Code::lost) return released;
   }
@@ -282,20 +285,20 @@ Result<void> HeldLease::finish() {
   return {};
 }
 
-Result<void> HeldLease::check_heir(const std::string& heir, Deadline deadline) const {
-  if (!client_.can().transfer || names_.size() > 1 || asks_.size() > 1) {
+Result<void> HeldLease::check_successor(const std::string& successor, Deadline deadline) const {
+  if (!client_.can().transfer || names_.size() > 1 || targets_.size() > 1) {
     return Error{.code = Code::unsupported, .message = "only a single lock can be handed over"};
   }
   Request look;
   look.verb = Verb::get;
-  look.asks = {{key(), Mode::X}};
+  look.targets = {{key(), Mode::X}};
   const auto reply = client_.submit(look, deadline);
   if (!reply) return reply.error();
   if (!reply->info) return error_of(*reply, look);
   const auto& waiters = reply->info->waiters;
   if (std::none_of(waiters.begin(), waiters.end(),
-                   [&](const WaiterInfo& w) { return w.owner == heir; })) {
-    return Error{.code = Code::denied, .message = "nobody of '" + heir + "' waits for it"};
+                   [&](const WaiterInfo& w) { return w.owner == successor; })) {
+    return Error{.code = Code::denied, .message = "nobody of '" + successor + "' waits for it"};
   }
   return {};
 }

@@ -17,7 +17,7 @@ Lease::~Lease() {
       return;
     }
     held_->let_go();
-  } catch (...) {  // NOLINT: out of memory; the lock ends by its ttl
+  } catch (...) {  // NOLINT: out of memory; the lock expires
   }
 }
 
@@ -49,8 +49,8 @@ Result<void> Lease::convert(Mode mode, Millis wait) { return held_->convert(mode
 
 Result<void> Lease::release(const ReleaseOptions& options) { return held_->release(options); }
 
-void Lease::release_async(std::function<void(Result<void>)> then, NoteChange last_words) {
-  held_->release_async(std::move(last_words), std::move(then));
+void Lease::release_async(std::function<void(Result<void>)> then, NoteChange final_note) {
+  held_->release_async(std::move(final_note), std::move(then));
 }
 
 }  // namespace baton

@@ -19,7 +19,7 @@ struct Circumstances {
   Moment moment;
   ControlNote control;
   Instant control_since{};  // it has been so
-  Place place;
+  NodePosition place;
   std::int64_t offset = 0;  // for a job that has none yet
   Millis rank_step{25};
   std::string node;  // this one

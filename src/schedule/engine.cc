@@ -56,33 +56,33 @@ void Engine::wake_at(Entry& entry, Instant at) {
   if (at != Instant::max()) queue_.emplace(at, &entry);
 }
 
-Engine::Turn Engine::turn(const Moment& moment) {
-  Turn turn;
-  if (!polling_ && moment.now >= poll_at_) polling_ = turn.poll = true;
+Engine::Tick Engine::tick(const Moment& moment) {
+  Tick tick;
+  if (!polling_ && moment.now >= poll_at_) polling_ = tick.poll = true;
   while (!queue_.empty() && queue_.begin()->first <= moment.now) {
     Entry& entry = *queue_.begin()->second;
     wake_at(entry, Instant::max());
-    process(entry, moment, turn);
+    process(entry, moment, tick);
   }
-  if (!turn.start.empty()) {
+  if (!tick.start.empty()) {
     start_after_ = moment.now + std::min<std::chrono::nanoseconds>(latency_, kGatherMost);
   }
   if (look_wanted_ && !looking_) {
     if (moment.now >= look_after_) {
-      looking_ = turn.look = true;
-      looking_at_ = turn.at = where_to_look();
+      looking_ = tick.look = true;
+      looking_at_ = tick.at = where_to_look();
       look_wanted_ = false;
       look_began_ = moment.now;
     } else {
-      turn.next = look_after_;
+      tick.next = look_after_;
     }
   }
-  if (!queue_.empty()) turn.next = std::min(turn.next, queue_.begin()->first);
-  if (!polling_) turn.next = std::min(turn.next, poll_at_);
-  return turn;
+  if (!queue_.empty()) tick.next = std::min(tick.next, queue_.begin()->first);
+  if (!polling_) tick.next = std::min(tick.next, poll_at_);
+  return tick;
 }
 
-void Engine::process(Entry& entry, const Moment& moment, Turn& turn) {
+void Engine::process(Entry& entry, const Moment& moment, Tick& tick) {
   if (entry.state == State::running) return look_for_stuck(entry, moment);
   if (entry.state == State::asking || !fleet_known_) return;
   if (moment.now < entry.hold_off) return wake_at(entry, entry.hold_off);
@@ -90,7 +90,7 @@ void Engine::process(Entry& entry, const Moment& moment, Turn& turn) {
   const Circumstances around{.moment = moment,
                              .control = entry.control,
                              .control_since = entry.control_since,
-                             .place = place_for(entry),
+                             .place = position_for(entry),
                              .offset = entry.offset,
                              .rank_step = rank_step(),
                              .node = settings_.node};
@@ -99,15 +99,15 @@ void Engine::process(Entry& entry, const Moment& moment, Turn& turn) {
     mark_due(entry, moment);
     tell_waiting(entry, moment);
   } else if (entry.due && entry.view.known) {
-    settle(entry, Settled::neither, moment);
+    close_due(entry, DueEnd::neither, moment);
   }
   if (decision.due && !entry.told && is_taken(entry)) {
     decision.at = std::min(decision.at, entry.due_since + entry.spec.options.try_for);
   }
-  act(entry, std::move(decision), moment, turn);
+  act(entry, std::move(decision), moment, tick);
 }
 
-void Engine::act(Entry& entry, Decision decision, const Moment& moment, Turn& turn) {
+void Engine::act(Entry& entry, Decision decision, const Moment& moment, Tick& tick) {
   switch (decision.what) {
     case Decision::What::wait: return wake_at(entry, decision.at);
     case Decision::What::look:
@@ -125,7 +125,7 @@ void Engine::act(Entry& entry, Decision decision, const Moment& moment, Turn& tu
   }
   entry.state = State::asking;
   ++busy_;
-  turn.start.push_back(std::move(*decision.attempt));
+  tick.start.push_back(std::move(*decision.attempt));
 }
 
 void Engine::answered(std::chrono::nanoseconds took) { latency_ += (took - latency_) / 16; }
@@ -318,7 +318,7 @@ void Engine::done(const std::string& job, const JobNote& note, Millis parked_for
   if (!ran && note.last && note.last->fire == note.fire && note.last->result == kCrashed) {
     tell_given_up(entry, note);
   }
-  settle(entry, ran ? Settled::locked : Settled::neither, moment);
+  close_due(entry, ran ? DueEnd::locked : DueEnd::neither, moment);
   wake_at(entry, moment.now);
 }
 
@@ -326,7 +326,7 @@ void Engine::lost(const std::string& job, const Moment& moment) {
   Entry& entry = *jobs_.at(job);
   end_attempt(entry);
   entry.view.known = false;
-  settle(entry, Settled::locked, moment);
+  close_due(entry, DueEnd::locked, moment);
   wake_at(entry, moment.now);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 // All jobs of one node: when to look at the store, and which attempts to make. It does no I/O and
-// reads no clock: whoever drives it (scheduler.cc, or a test with a fleet of them) tells it the
+// reads no clock: its driver (scheduler_impl.cc, or a test with a fleet of engines) tells it the
 // time, makes the looks and attempts that it asks for, and tells it what came of them.
 
 #include <cstdint>
@@ -37,16 +37,16 @@ class Engine {
   // False if there is a job of that name.
   bool add(JobSpec job, const Moment& moment);
 
-  struct Turn {
+  struct Tick {
     std::vector<Attempt> start;
     bool look = false;            // saw_jobs or look_failed comes of it
     std::vector<std::string> at;  // at these jobs; none named: at all that there are
     bool poll = false;            // for commands and nodes: saw_fleet or poll_failed comes of it
     Instant next = Instant::max();
   };
-  [[nodiscard]] Turn turn(const Moment& moment);
+  [[nodiscard]] Tick tick(const Moment& moment);
 
-  // What was found where turn() wanted to look; `began` is when the look was begun.
+  // What was found where tick() wanted to look; `began` is when the look was begun.
   void saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Moment& moment);
   void look_failed(const Moment& moment);
   void saw_fleet(const std::vector<LockInfo>& controls, const std::vector<NodeInfo>& nodes,
@@ -98,11 +98,11 @@ class Engine {
     Instant began{};
     Cycle cycle;
   };
-  enum class Settled : std::uint8_t { locked, skipped, neither };
+  enum class DueEnd : std::uint8_t { locked, skipped, neither };
 
   void wake_at(Entry& entry, Instant at);
-  void process(Entry& entry, const Moment& moment, Turn& turn);
-  void act(Entry& entry, Decision decision, const Moment& moment, Turn& turn);
+  void process(Entry& entry, const Moment& moment, Tick& tick);
+  void act(Entry& entry, Decision decision, const Moment& moment, Tick& tick);
   void look_for_stuck(Entry& entry, const Moment& moment);
   [[nodiscard]] std::vector<std::string> where_to_look() const;
   void take_in(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
@@ -112,9 +112,9 @@ class Engine {
   [[nodiscard]] static bool is_taken(const Entry& entry);
   void tell_waiting(Entry& entry, const Moment& moment);
   void mark_due(Entry& entry, const Moment& moment);
-  void settle(Entry& entry, Settled how, const Moment& moment);
+  void close_due(Entry& entry, DueEnd how, const Moment& moment);
   [[nodiscard]] Millis rank_step() const;
-  [[nodiscard]] Place place_for(const Entry& entry) const;
+  [[nodiscard]] NodePosition position_for(const Entry& entry) const;
   void give_offsets();
   void heed_offset(const Entry& entry);
   void tell_given_up(Entry& entry, const JobNote& note);

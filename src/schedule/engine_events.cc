@@ -45,7 +45,7 @@ void Engine::note_skipped(Entry& entry, const JobNote& note, const Moment& momen
         "Lock not acquired for: " + entry.spec.name +
             (asked_for ? " (skipped as asked)" : " (another node is polling)"));
   }
-  settle(entry, Settled::skipped, moment);
+  close_due(entry, DueEnd::skipped, moment);
 }
 
 void Engine::tell_given_up(Entry& entry, const JobNote& note) {
@@ -88,12 +88,12 @@ void Engine::mark_due(Entry& entry, const Moment& moment) {
   }
 }
 
-void Engine::settle(Entry& entry, Settled how, const Moment& moment) {
+void Engine::close_due(Entry& entry, DueEnd how, const Moment& moment) {
   if (!std::exchange(entry.due, false)) return;
   const std::string& name = entry.spec.options.group;
   Group& group = groups_[name];
-  if (how == Settled::locked) ++group.cycle.locked;
-  if (how == Settled::skipped) ++group.cycle.skipped;
+  if (how == DueEnd::locked) ++group.cycle.locked;
+  if (how == DueEnd::skipped) ++group.cycle.skipped;
   if (--group.open != 0) return;
   group.cycle.duration = moment.now - group.began;
   events_.emplace_back(

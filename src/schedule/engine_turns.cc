@@ -15,9 +15,9 @@ Millis Engine::rank_step() const {
   return std::max(settings_.rank_step, std::chrono::ceil<Millis>(latency_ * kStepLatencies));
 }
 
-Place Engine::place_for(const Entry& entry) const {
+NodePosition Engine::position_for(const Entry& entry) const {
   const auto& canary = entry.spec.options.nodes;
-  Place place{.index = 0, .nodes = 0};
+  NodePosition place{.index = 0, .nodes = 0};
   bool found = false;
   for (const std::string& node : nodes_) {
     if (!canary.empty() && std::find(canary.begin(), canary.end(), node) == canary.end()) continue;

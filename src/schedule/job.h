@@ -24,7 +24,8 @@ struct JobSpec {
   std::uint64_t hash = 0;
 };
 
-// What this node knows of a job. It may be old: whoever acts on it says so to the store.
+// What this node knows of a job. It may be out of date, so every attempt is
+// conditional on it in the store.
 struct JobView {
   bool known = false;  // somebody has looked
   std::int64_t ordinal = 0;
@@ -60,7 +61,7 @@ struct Decision {
 };
 
 // Where this node stands among those that may run a job.
-struct Place {
+struct NodePosition {
   std::uint64_t index = 0;
   std::uint64_t nodes = 1;
 };

@@ -6,9 +6,9 @@
 #include "core/bad_request.h"
 #include "node/wall_time.h"
 #include "policy/suggest.h"
-#include "schedule/board.h"
 #include "schedule/job_lists.h"
 #include "schedule/job_note.h"
+#include "schedule/job_queries.h"
 
 namespace baton {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "json/json.h"
 #include "node/wall_time.h"
-#include "schedule/board.h"
+#include "schedule/job_queries.h"
 
 namespace baton::schedule {
 namespace {

@@ -1,6 +1,6 @@
 #include "baton/scheduler.h"
 
-#include "schedule/scheduler_core.h"
+#include "schedule/scheduler_impl.h"
 
 namespace baton {
 

@@ -142,7 +142,8 @@ TEST_P(Convert, what_a_convert_up_in_doubt_has_taken_is_given_back) {
   EXPECT_TRUE(up.get().error().in_doubt);
   EXPECT_EQ(lease->mode(), kShared);
   EXPECT_EQ(kept(b, *lease).mode, kExclusive);
-  EXPECT_EQ(lease->convert(kExclusive).error().code, Code::busy) << "the last is not settled yet";
+  EXPECT_EQ(lease->convert(kExclusive).error().code, Code::busy)
+      << "the last one is still in doubt";
   a.line->set(Line::good);
   time->advance(store->capabilities().apply_limit);  // what was lost can no longer arrive
   auto beside = b.locks.try_acquire(kName, held(kShared));
@@ -254,7 +255,7 @@ TEST_P(Convert, a_convert_that_waits_keeps_its_place) {
   auto up = converting(*lease, kExclusive, 600s);
   ASSERT_TRUE(poll_until([&] { return asked() >= 1; }));
   const Instant begun = clock.now();
-  while (clock.now() < begun + 2 * core::ticket_for(lease->ttl())) {
+  while (clock.now() < begun + 2 * core::queue_ttl_for(lease->ttl())) {
     const auto before = asked();
     ASSERT_TRUE(in_time([&] { return asked() > before; }));
     ASSERT_EQ(b.locks.get(kName)->waiting, 1U);

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/harness.h"
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 #include "store/etcd/etcd_store.h"
 #include "store/etcd/settings.h"
 #include "support/certificates.h"
@@ -148,7 +148,7 @@ TEST(EtcdOpen, a_server_that_hangs_is_left_in_time_and_in_doubt) {
   EXPECT_LT(BootClock::now() - begin, 10s);
   ASSERT_FALSE(late);
   EXPECT_TRUE(late.error().in_doubt);
-  const Request look = same_asks(Verb::get, request);
+  const Request look = same_targets(Verb::get, request);
   const auto unread = store->apply({&look, 1}, BootClock::now() + 500ms);
   ASSERT_FALSE(unread);
   EXPECT_FALSE(unread.error().in_doubt) << "a look changes nothing";
@@ -250,10 +250,10 @@ TEST(EtcdOpen, a_token_from_before_a_user_was_added_is_replaced) {
       {.arguments = {"--auth-token",
                      "jwt,sign-method=RS256,pub-key=" + (dir / "public.pem").string() +
                          ",priv-key=" + (dir / "key.pem").string()}});
-  net::HttpClient http;
+  http_client::HttpClient http;
   std::string token;
   const auto post = [&](const std::string& path, const std::string& body) {
-    net::HttpRequest request{
+    http_client::HttpRequest request{
         .method = "POST", .url = "http://" + server.endpoint() + path, .body = body};
     if (!token.empty()) request.headers.emplace_back("Authorization", token);
     const auto answer = http.send(request, soon());
@@ -288,28 +288,28 @@ TEST(EtcdOpen, a_write_that_meets_a_used_up_quota_is_in_doubt) {
   EXPECT_TRUE(refused.error().in_doubt);
   const Request held = acquire(1, "DEFAULT:job:1");
   for (const Verb verb : {Verb::renew, Verb::release}) {
-    const Request next = same_asks(verb, held);
+    const Request next = same_targets(verb, held);
     const auto goes_on = store->apply({&next, 1}, soon());
     ASSERT_TRUE(goes_on) << goes_on.error().message;
     EXPECT_EQ(goes_on->at(0).outcome, verb == Verb::renew ? Outcome::granted : Outcome::done);
   }
 }
 
-// Then nothing that rests on that era can be written any more, and there is no room to say so
-// again.
-TEST(EtcdOpen, a_full_store_takes_releases_although_the_end_of_an_era_was_not_acknowledged) {
+// Then nothing that rests on that write epoch can be written any more, and there is no room to say
+// so again.
+TEST(EtcdOpen, a_full_store_takes_releases_although_the_end_of_a_write_epoch_was_not_acknowledged) {
   const EtcdServer server({.arguments = {"--quota-backend-bytes=65536"}});
   FaultProxy line(port_of(server));
   const auto store =
       open_etcd_store("etcd://127.0.0.1:" + std::to_string(line.port()), soon()).value();
   ASSERT_EQ(take(*store, 1), Outcome::granted);
   ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));
-  ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));  // ends the era first
+  ASSERT_NO_FATAL_FAILURE(send_in_vain(*store, line, long_hold(2)));  // ends the write epoch first
   const std::string end = line.held();
   ASSERT_NE(server.post(0, "/v3/kv/txn", end.substr(end.find("\r\n\r\n") + 4)).find(" 200 "),
             std::string::npos);
   ASSERT_NO_FATAL_FAILURE(fill(server));
-  const Request release = same_asks(Verb::release, long_hold(1));
+  const Request release = same_targets(Verb::release, long_hold(1));
   const auto released = store->apply({&release, 1}, soon());
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_EQ(released->at(0).outcome, Outcome::done);

@@ -5,7 +5,7 @@
 
 #include "conformance/harness.h"
 #include "store/etcd/local_view.h"
-#include "store/etcd/plan.h"
+#include "store/etcd/txn_plan.h"
 #include "store/etcd/wire.h"
 
 namespace baton::test {
@@ -139,7 +139,7 @@ TEST(EtcdLocalView, a_name_that_changes_hands_for_ever_is_remembered_once) {
 
 // Another thread may be removing the marks of one that had ended, of some names before others.
 TEST(EtcdPlan, a_set_that_had_ended_and_begins_again_writes_all_its_marks) {
-  const Request request = acquire(1, {{kName, Mode::X}, {kOther, Mode::X}}, kTicket);
+  const Request request = acquire(1, {{kName, Mode::X}, {kOther, Mode::X}}, kQueueTtl);
   const store::Group group{{&request}, {kName, kOther}};
   const store::etcd::Layout layout("p");
   const std::string session = "session";
@@ -181,7 +181,7 @@ TEST(EtcdMessage, what_one_process_tells_another_arrives_as_it_was) {
   EXPECT_EQ(read->grants, sent.grants);
   EXPECT_EQ(read->documents, sent.documents);
   EXPECT_TRUE(wire::message(wire::message(wire::Message{})));
-  // No name has such a key; whoever asks for one must not keep others from being woken.
+  // No name has such a key; a request for one must not keep others from being woken.
   const auto rest = wire::message(
       wire::message(wire::Message{.grants = {grant(1)}, .documents = {{"DEFAULT:a\nb", "{}"}}}));
   ASSERT_TRUE(rest);

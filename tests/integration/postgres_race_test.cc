@@ -49,7 +49,7 @@ class PostgresRace : public ::testing::Test {
 
 Request shared(Verb verb, std::uint64_t number) {
   Request made = request(verb, number, kKey, Mode::S);
-  made.ticket = verb == Verb::acquire ? Millis(60'000) : Millis(0);
+  made.queue_ttl = verb == Verb::acquire ? Millis(60'000) : Millis(0);
   return made;
 }
 
@@ -63,7 +63,7 @@ TEST_F(PostgresRace, a_claim_that_was_held_up_does_not_bring_back_whom_a_convers
   ASSERT_EQ(ask(*start, shared(Verb::claim, 3)).outcome, Outcome::granted);
 
   // 2 has been promoted and comes for it at the last moment; 3 converts when that is over.
-  const core::StoreTime end = kStart + shared(Verb::acquire, 2).handoff;
+  const core::StoreTime end = kStart + shared(Verb::acquire, 2).claim_within;
   const auto early = store_at(end - Millis(1));
   const auto late = store_at(end + Millis(1));
   Session blocker(database.url());
@@ -154,7 +154,7 @@ TEST_F(PostgresRace, a_name_taken_again_is_busy_if_another_took_it_while_its_row
   EXPECT_EQ(reply.holders[0].grant, grant(7));
 }
 
-// Whoever takes the short way locks its rows in the order of the keys too: while it waits for one,
+// The fast path, too, locks its rows in the order of the keys: while it waits for one,
 // it has none behind it, for which somebody who goes the long way would wait in turn.
 TEST_F(PostgresRace, an_acquire_of_many_names_that_waits_for_one_has_no_later_one) {
   const auto store = store_at(kStart);

@@ -346,14 +346,14 @@ TEST_F(RedisStore, only_who_holds_it_next_is_told_of_a_release) {
 
 TEST_F(RedisStore, names_of_several_regions_are_taken_together) {
   Request both = request(Verb::acquire, 1, "EU:job");
-  both.asks.push_back({"US:job", Mode::X});
+  both.targets.push_back({"US:job", Mode::X});
   const Reply granted = apply(*store, both);
   ASSERT_EQ(granted.outcome, Outcome::granted);
   EXPECT_EQ(granted.tokens.size(), 2U);
   EXPECT_EQ(take(*store, 2, "US:job").outcome, Outcome::busy);
   Request waiting = both;
   waiting.grant = {0xBA70, 3};
-  waiting.ticket = 60s;
+  waiting.queue_ttl = 60s;
   EXPECT_EQ(apply(*store, waiting).outcome, Outcome::queued);
   both.verb = Verb::release;
   EXPECT_EQ(apply(*store, both).outcome, Outcome::done);
@@ -525,9 +525,9 @@ TEST_F(RedisStore, a_full_server_still_renews_and_releases) {
   Request note = request(Verb::renew, 2, "DEFAULT:noted");
   note.change = {.ordinal = 1, .text = "half way"};
   EXPECT_EQ(apply(*store, note).outcome, Outcome::granted);
-  const std::vector<Ask> both = {{"DEFAULT:set:a", Mode::X}, {"DEFAULT:set:b", Mode::X}};
+  const std::vector<Target> both = {{"DEFAULT:set:a", Mode::X}, {"DEFAULT:set:b", Mode::X}};
   Request set = request(Verb::acquire, 3, "");
-  set.asks = both;
+  set.targets = both;
   EXPECT_EQ(apply(*store, set).outcome, Outcome::granted);
   EXPECT_EQ(apply(*store, request(Verb::acquire, 4, kJob, Mode::X, 30s)).outcome, Outcome::queued);
   ask({"CONFIG", "SET", "maxmemory", "1"});
@@ -591,7 +591,7 @@ TEST_F(RedisStore, a_try_on_a_busy_name_writes_nothing) {
   take(*store, 1);
   const std::string before = ask({"DUMP", kJobKey}) + ask({"GET", "{baton:DEFAULT}#last"});
   const auto written = number_in("persistence", "rdb_changes_since_last_save");
-  // The first one takes the shortest way, the second knows better.
+  // The first one tries the fast path; the second knows that the name is contended.
   EXPECT_EQ(take(*store, 2).outcome, Outcome::busy);
   EXPECT_EQ(take(*store, 3).outcome, Outcome::busy);
   EXPECT_EQ(number_in("persistence", "rdb_changes_since_last_save"), written);

@@ -80,7 +80,7 @@ TEST_F(SqliteCrashTest, grants_renewals_and_notes_are_flushed_and_plain_releases
   EXPECT_EQ(flushes_during([&] { ask(*store, release); }), 1);
   Request cancel = same(Verb::cancel, acquire(kKey));
   EXPECT_EQ(flushes_during([&] { ask(*store, cancel); }), 0);
-  cancel.tombstone = Millis(1'000);
+  cancel.tombstone_ttl = Millis(1'000);
   EXPECT_EQ(flushes_during([&] { ask(*store, cancel); }), 1);
 }
 
@@ -104,7 +104,7 @@ TEST_F(SqliteCrashTest, a_grant_that_cannot_be_flushed_is_in_doubt) {
 }
 
 // The reasoning behind unflushed releases: whatever token anybody was told is never drawn again,
-// and whoever was told that it holds the lock is found holding it.
+// and a process that was told that it holds the lock is found holding it.
 TEST_F(SqliteCrashTest, a_power_failure_never_takes_back_a_token_that_was_told) {
   std::mt19937 random(20261115);
   auto store = open();

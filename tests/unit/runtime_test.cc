@@ -15,8 +15,8 @@
 #include "baton/locks.h"
 #include "baton/memory_store.h"
 #include "baton/observe.h"
+#include "runtime/async_batcher.h"
 #include "runtime/batcher.h"
-#include "runtime/courier.h"
 #include "support/wait.h"
 
 namespace baton {
@@ -112,7 +112,7 @@ Request numbered(std::uint64_t number) {
   Request request;
   request.verb = Verb::acquire;
   request.grant = {0, number};
-  request.asks = {{"DEFAULT:job", Mode::X}};
+  request.targets = {{"DEFAULT:job", Mode::X}};
   return request;
 }
 
@@ -268,7 +268,7 @@ class BatcherDeadline : public ::testing::Test {
       caller->reply.emplace(batcher.submit(request, deadline, sent));
       EXPECT_EQ(request.grant.low, number) << "it is back as it was";
       EXPECT_EQ(request.verb, Verb::acquire);
-      EXPECT_EQ(request.asks.size(), 1U);
+      EXPECT_EQ(request.targets.size(), 1U);
       caller->answered = true;
     });
     return caller;
@@ -351,13 +351,13 @@ TEST_F(BatcherDeadline, a_batch_that_everybody_has_left_holds_up_nobody) {
   EXPECT_EQ(store.asked(), (std::vector<std::uint64_t>{1, 5}));
 }
 
-TEST(Courier, requests_gather_while_a_batch_is_in_flight_and_each_gets_its_own_reply) {
+TEST(AsyncBatcher, requests_gather_while_a_batch_is_in_flight_and_each_gets_its_own_reply) {
   GatedStore store;
   std::latch answered(50);
   std::atomic<int> right = 0;
-  runtime::Courier courier(store, system_clock(), {});
+  runtime::AsyncBatcher batcher(store, system_clock(), {});
   const auto send = [&](std::uint64_t number) {
-    courier.send(numbered(number), [&, number](Request& request, Result<Reply>& reply, Instant) {
+    batcher.send(numbered(number), [&, number](Request& request, Result<Reply>& reply, Instant) {
       if (request.grant.low == number && reply && reply->tokens.at(0) == number) ++right;
       answered.count_down();
     });
@@ -365,7 +365,7 @@ TEST(Courier, requests_gather_while_a_batch_is_in_flight_and_each_gets_its_own_r
   send(1);
   while (store.calls == 0) std::this_thread::yield();
   for (std::uint64_t i = 2; i <= 50; ++i) send(i);
-  EXPECT_EQ(courier.size(), 49U);
+  EXPECT_EQ(batcher.size(), 49U);
   store.gate.count_down();
   answered.wait();
   EXPECT_EQ(right, 50);
@@ -373,17 +373,17 @@ TEST(Courier, requests_gather_while_a_batch_is_in_flight_and_each_gets_its_own_r
   EXPECT_EQ(store.largest, 49U);
 }
 
-TEST(Courier, what_ends_something_is_not_held_up_by_what_begins) {
+TEST(AsyncBatcher, what_ends_something_is_not_held_up_by_what_begins) {
   GatedStore store;
   std::latch answered(3);
-  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  runtime::AsyncBatcher batcher(store, system_clock(), {.parallel = 2});
   const auto count = [&](Request&, Result<Reply>&, Instant) { answered.count_down(); };
-  courier.send(numbered(1), count);
+  batcher.send(numbered(1), count);
   while (store.calls == 0) std::this_thread::yield();
   Request release = numbered(2);
   release.verb = Verb::release;
-  courier.send(release, count);
-  courier.send(numbered(3), count);
+  batcher.send(release, count);
+  batcher.send(numbered(3), count);
   while (store.calls < 2) std::this_thread::yield();
   EXPECT_EQ(store.last_verb, Verb::release);
   store.gate.count_down();
@@ -391,20 +391,20 @@ TEST(Courier, what_ends_something_is_not_held_up_by_what_begins) {
   EXPECT_EQ(store.calls, 3U);
 }
 
-TEST(Courier, a_callback_that_blocks_holds_up_nothing_that_was_sent_in_it) {
+TEST(AsyncBatcher, a_callback_that_blocks_holds_up_nothing_that_was_sent_in_it) {
   GatedStore store;
   store.gate.count_down();
   std::latch done(1);
   std::vector<bool> answered;
-  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  runtime::AsyncBatcher batcher(store, system_clock(), {.parallel = 2});
   const auto ask_and_wait = [&](std::uint64_t number) {
     const auto heard = std::make_shared<std::atomic<bool>>(false);
-    courier.send(numbered(number), [heard](Request&, Result<Reply>&, Instant) { *heard = true; });
+    batcher.send(numbered(number), [heard](Request&, Result<Reply>&, Instant) { *heard = true; });
     const auto deadline = BootClock::now() + 30s;
     while (!*heard && BootClock::now() < deadline) std::this_thread::yield();
     answered.push_back(*heard);
   };
-  courier.send(numbered(1), [&](Request&, Result<Reply>&, Instant) {
+  batcher.send(numbered(1), [&](Request&, Result<Reply>&, Instant) {
     for (std::uint64_t i = 2; i <= 20; ++i) ask_and_wait(i);
     done.count_down();
   });
@@ -436,13 +436,13 @@ class WeighingStore final : public LockStore {
 
 // Sends the given number of requests from within a callback, and gives the sizes of the batches
 // that they went in.
-std::vector<std::size_t> batches_from_a_callback(runtime::Courier& courier, WeighingStore& store,
-                                                 int count) {
+std::vector<std::size_t> batches_from_a_callback(runtime::AsyncBatcher& batcher,
+                                                 WeighingStore& store, int count) {
   const auto answered = std::make_shared<std::latch>(count);
-  courier.send(numbered(1), [&, answered](Request&, Result<Reply>&, Instant) {
+  batcher.send(numbered(1), [&, answered](Request&, Result<Reply>&, Instant) {
     (void)store.take_sizes();
     for (int i = 0; i < count; ++i) {
-      courier.send(numbered(2),
+      batcher.send(numbered(2),
                    [answered](Request&, Result<Reply>&, Instant) { answered->count_down(); });
     }
   });
@@ -451,35 +451,35 @@ std::vector<std::size_t> batches_from_a_callback(runtime::Courier& courier, Weig
 }
 
 // Another thread is not always idle when the callback ends; but it must not be long before it is.
-TEST(Courier, whoever_is_idle_gets_a_fair_share_of_much_that_gathered) {
+TEST(AsyncBatcher, an_idle_thread_gets_a_fair_share_of_a_large_batch) {
   WeighingStore store;
-  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  runtime::AsyncBatcher batcher(store, system_clock(), {.parallel = 2});
   const auto deadline = BootClock::now() + 60s;
   std::vector<std::size_t> sizes;
   while (sizes != std::vector<std::size_t>{20, 20} && BootClock::now() < deadline) {
-    sizes = batches_from_a_callback(courier, store, 40);
+    sizes = batches_from_a_callback(batcher, store, 40);
   }
   EXPECT_EQ(sizes, (std::vector<std::size_t>{20, 20}));
 }
 
-TEST(Courier, a_thread_sends_what_its_callbacks_asked_for_whatever_other_callbacks_do) {
+TEST(AsyncBatcher, a_thread_sends_what_its_callbacks_asked_for_whatever_other_callbacks_do) {
   WeighingStore store;
   std::latch blocked(1);
   std::latch go_on(1);
   std::latch answered(45);
-  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  runtime::AsyncBatcher batcher(store, system_clock(), {.parallel = 2});
   const auto send = [&](int count) {
     for (int i = 0; i < count; ++i) {
-      courier.send(numbered(2), [&](Request&, Result<Reply>&, Instant) { answered.count_down(); });
+      batcher.send(numbered(2), [&](Request&, Result<Reply>&, Instant) { answered.count_down(); });
     }
   };
-  courier.send(numbered(1), [&](Request&, Result<Reply>&, Instant) {
+  batcher.send(numbered(1), [&](Request&, Result<Reply>&, Instant) {
     send(5);
     blocked.count_down();
     go_on.wait();
   });
   blocked.wait();
-  courier.send(numbered(1), [&](Request&, Result<Reply>&, Instant) { send(40); });
+  batcher.send(numbered(1), [&](Request&, Result<Reply>&, Instant) { send(40); });
   std::vector<std::size_t> sizes;
   const auto deadline = BootClock::now() + 60s;
   while (std::count(sizes.begin(), sizes.end(), 40) == 0 && BootClock::now() < deadline) {
@@ -491,18 +491,18 @@ TEST(Courier, a_thread_sends_what_its_callbacks_asked_for_whatever_other_callbac
   answered.wait();
 }
 
-TEST(Courier, little_that_gathered_in_callbacks_goes_as_one) {
+TEST(AsyncBatcher, little_that_gathered_in_callbacks_goes_as_one) {
   WeighingStore store;
-  runtime::Courier courier(store, system_clock(), {.parallel = 2});
+  runtime::AsyncBatcher batcher(store, system_clock(), {.parallel = 2});
   const auto deadline = BootClock::now() + 60s;
   std::vector<std::size_t> sizes;
   while (sizes != std::vector<std::size_t>{10} && BootClock::now() < deadline) {
-    sizes = batches_from_a_callback(courier, store, 10);
+    sizes = batches_from_a_callback(batcher, store, 10);
   }
   EXPECT_EQ(sizes, std::vector<std::size_t>{10});
 }
 
-TEST(Courier, when_it_stops_endings_are_still_sent_and_the_others_told) {
+TEST(AsyncBatcher, when_it_stops_endings_are_still_sent_and_the_others_told) {
   GatedStore store;
   std::atomic<int> sent = 0;
   std::atomic<int> cancelled = 0;
@@ -510,18 +510,18 @@ TEST(Courier, when_it_stops_endings_are_still_sent_and_the_others_told) {
     if (reply) ++sent;
     if (!reply && reply.error().code == Code::cancelled) ++cancelled;
   };
-  runtime::Courier courier(store, system_clock(), {});
-  courier.send(numbered(1), count);
+  runtime::AsyncBatcher batcher(store, system_clock(), {});
+  batcher.send(numbered(1), count);
   while (store.calls == 0) std::this_thread::yield();
   Request release = numbered(2);
   release.verb = Verb::release;
-  courier.send(numbered(3), count);
-  courier.send(release, count);
-  std::jthread stopper([&] { courier.stop(); });
+  batcher.send(numbered(3), count);
+  batcher.send(release, count);
+  std::jthread stopper([&] { batcher.stop(); });
   // Once it has begun to stop, it refuses at once; the one in flight is still in flight.
   for (bool refused = false; !refused; std::this_thread::yield()) {
     const auto here = std::this_thread::get_id();
-    courier.send(numbered(4), [&, here](Request& request, Result<Reply>& reply, Instant sent_at) {
+    batcher.send(numbered(4), [&, here](Request& request, Result<Reply>& reply, Instant sent_at) {
       if (std::this_thread::get_id() == here) refused = true;
       count(request, reply, sent_at);
     });

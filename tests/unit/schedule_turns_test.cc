@@ -27,16 +27,17 @@ TEST(Rank, one_node_is_first_and_the_turn_moves_on_with_every_fire) {
 }
 
 TEST(Rank, the_turns_of_a_missing_node_fall_to_both_neighbours_alike) {
-  std::map<std::uint64_t, int> heirs;
+  std::map<std::uint64_t, int> successors;
   for (std::uint64_t fire = 0; fire < 300; ++fire) {
-    std::uint64_t heir = 0;
+    std::uint64_t successor = 0;
     for (const std::uint64_t node : {0U, 1U}) {  // node 2 is gone
-      if (schedule::rank(node, 3, fire, 5) < schedule::rank(heir, 3, fire, 5)) heir = node;
+      if (schedule::rank(node, 3, fire, 5) < schedule::rank(successor, 3, fire, 5))
+        successor = node;
     }
-    ++heirs[heir];
+    ++successors[successor];
   }
-  EXPECT_EQ(heirs[0], 150);
-  EXPECT_EQ(heirs[1], 150);
+  EXPECT_EQ(successors[0], 150);
+  EXPECT_EQ(successors[1], 150);
 }
 
 TEST(Fleet, every_fire_runs_exactly_once_on_time_and_in_order) {

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "core/apply.h"
-#include "store/etcd/essence.h"
 #include "store/etcd/etcd_error.h"
+#include "store/etcd/visible_state.h"
 #include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
@@ -49,7 +49,7 @@ EtcdDocuments::EtcdDocuments(Gateway& gateway, Leases& leases, Layout layout, Op
       layout_(std::move(layout)),
       options_(std::move(options)),
       session_(to_string(new_grant_id())),
-      era_(gateway_, leases_, layout_, session_) {}
+      epoch_(gateway_, leases_, layout_, session_) {}
 
 Document EtcdDocuments::document(const std::string& key, std::shared_ptr<const Record> record,
                                  StoreTime now, bool remember) {
@@ -71,10 +71,10 @@ std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
   std::set<std::string> newcomers;
   for (const Request* request : group.requests) {
     if (!may_be_guessed(request->verb)) return std::nullopt;
-    for (const Ask& ask : request->asks) {
-      auto& only = only_acquired.try_emplace(ask.key, true).first->second;
+    for (const Target& target : request->targets) {
+      auto& only = only_acquired.try_emplace(target.key, true).first->second;
       only = only && request->verb == Verb::acquire;
-      if (request->verb == Verb::acquire) newcomers.insert(ask.key);
+      if (request->verb == Verb::acquire) newcomers.insert(target.key);
     }
   }
   only_acquired.try_emplace(std::string(core::kSchemaKey), true);
@@ -150,7 +150,7 @@ Result<EtcdDocuments::Found> EtcdDocuments::look(const std::vector<std::string>&
 }
 
 Result<Commit> EtcdDocuments::commit(const Step& step, Deadline deadline) {
-  Plan plan(step, layout_, session_);
+  TxnPlan plan(step, layout_, session_);
   if (!plan.writes() && step.found.guessed) return Commit{.end = Commit::End::unproven};
   if (!plan.fits()) return Commit{.end = Commit::End::too_large};
   auto secured = plan.secure_leases(leases_, deadline);
@@ -163,7 +163,7 @@ Result<Commit> EtcdDocuments::commit(const Step& step, Deadline deadline) {
 }
 
 std::map<std::string, std::string> EtcdDocuments::messages(const Step& step,
-                                                           const Plan& plan) const {
+                                                           const TxnPlan& plan) const {
   std::map<std::string, wire::Message> by_channel;
   for (const core::Wake& wake : step.wakes) by_channel[wake.channel].grants.push_back(wake.grant);
   for (auto& [channel, documents] : plan.documents_for_others()) {
@@ -176,7 +176,7 @@ std::map<std::string, std::string> EtcdDocuments::messages(const Step& step,
   return messages;
 }
 
-Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline deadline) {
+Result<Commit> EtcdDocuments::write(const Step& step, const TxnPlan& plan, Deadline deadline) {
   const auto told = messages(step, plan);
   LeaseId lease = told.empty() ? 0 : leases_.any();
   if (!told.empty() && lease == 0) {
@@ -184,13 +184,13 @@ Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline
     if (!got) return got.error();
     lease = *got;
   }
-  const Era::Number era = era_.number();
+  const WriteEpoch::Number epoch = epoch_.number();
   Txn txn = plan.txn(told, lease);
-  txn.compares.push_back(era_.goes_on(era));
+  txn.compares.push_back(epoch_.not_ended(epoch));
   auto answer = gateway_.txn(txn, deadline);
   if (!answer) {
     if (answer.error().in_doubt) {
-      era_.doubt(era);
+      epoch_.doubt(epoch);
       keep(step, plan, 0);  // if it was written, it must end all the same
     }
     return answer.error();
@@ -216,7 +216,7 @@ Result<Commit> EtcdDocuments::write(const Step& step, const Plan& plan, Deadline
 }
 
 // Version 0: nothing was written, or nobody knows.
-void EtcdDocuments::keep(const Step& step, const Plan& plan, Revision version) {
+void EtcdDocuments::keep(const Step& step, const TxnPlan& plan, Revision version) {
   const auto keys = plan.keys();
   for (const auto& [key, state] : step.states) {
     if (!state.dirty) continue;
@@ -239,14 +239,14 @@ void EtcdDocuments::wake_here(const Step& step) {
 }
 
 Result<void> EtcdDocuments::clear_up(Deadline deadline) {
-  auto settled = era_.settle(deadline);
+  auto ended = epoch_.end_if_in_doubt(deadline);
   // A store that is full takes no key, but releases must go on.
-  if (!settled && !is_full(settled.error())) return settled;
+  if (!ended && !is_full(ended.error())) return ended;
   return drop_ended(deadline);
 }
 
 Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
-  const StoreTime now = options_.now();  // whoever ends or is put off meanwhile is for the next one
+  const StoreTime now = options_.now();  // grants that end later are for the next call
   while (true) {
     const auto ended = own_.take_ended(now, kMostOps);
     if (ended.empty()) return {};
@@ -275,7 +275,7 @@ Result<void> EtcdDocuments::drop(const std::vector<Ended>& ended, StoreTime now,
     const core::NameState state = view_.localised(keys[i], *record, now, true);
     txn.compares.push_back({.key = layout_.document(keys[i]), .revision = record->version});
     for (const Ended& one : by_key.at(keys[i])) {
-      // A waiter may be handed the lock after its ticket, and then has that long to come.
+      // A waiter may be handed the lock after its queue_ttl, and then has that long to come.
       const core::Holder* const holder = holder_of(state, one.grant);
       if (holder != nullptr && holder->state == HolderState::handed && holder->expires > now) {
         own_.ask_again(one, holder->expires);
@@ -345,7 +345,7 @@ Result<std::string> EtcdDocuments::visit(std::string from, const std::string& en
     }
     if (!answer) return answer.error();
     for (KeyValue& item : answer->found) {
-      const auto place = layout_.place_of(item.key);
+      const auto place = layout_.parse(item.key);
       from = item.key + '\0';
       if (!place) continue;
       if (place->key != key) {
@@ -410,7 +410,7 @@ void EtcdDocuments::sweep(Deadline deadline) {
   };
   const std::string& all = layout_.names();
   auto next = visit(sweep_from_.empty() ? all : sweep_from_, after_prefix(all), 1, look, deadline);
-  if (!next) return;  // whoever asks for locks will say what is wrong
+  if (!next) return;  // the next request for a lock reports the error
   sweep_from_ = std::move(*next);
   for (const auto& [key, version] : forgotten) {
     Txn txn;

@@ -9,11 +9,11 @@
 
 #include "store/common/document_loop.h"
 #include "store/common/subscribers.h"
-#include "store/etcd/era.h"
 #include "store/etcd/gateway.h"
 #include "store/etcd/leases.h"
 #include "store/etcd/local_view.h"
-#include "store/etcd/plan.h"
+#include "store/etcd/txn_plan.h"
+#include "store/etcd/write_epoch.h"
 
 namespace baton::store::etcd {
 
@@ -53,8 +53,8 @@ class EtcdDocuments final : public Documents {
                                   core::StoreTime now, bool remember);
   [[nodiscard]] Result<Found> look(const std::vector<std::string>& keys, Deadline deadline);
   // Removes the marks of our own claimants that have ended: a shared lease would keep them. Only
-  // while their documents are as they were when they were seen to have ended: whoever of them
-  // becomes a holder after all changes its document.
+  // while their documents are as they were when they were seen to have ended: a claimant
+  // that becomes a holder after all changes its document.
   [[nodiscard]] Result<void> drop_ended(Deadline deadline);
   using Ended = OwnGrants::Ended;
   [[nodiscard]] Result<void> drop(const std::vector<Ended>& ended, core::StoreTime now,
@@ -62,10 +62,10 @@ class EtcdDocuments final : public Documents {
   [[nodiscard]] Result<void> drop_halves(const std::vector<Ended>& ended, core::StoreTime now,
                                          Deadline deadline);
   void ask_again(const std::vector<Ended>& ended, core::StoreTime at);
-  [[nodiscard]] Result<Commit> write(const Step& step, const Plan& plan, Deadline deadline);
-  void keep(const Step& step, const Plan& plan, Revision version);
+  [[nodiscard]] Result<Commit> write(const Step& step, const TxnPlan& plan, Deadline deadline);
+  void keep(const Step& step, const TxnPlan& plan, Revision version);
   [[nodiscard]] std::map<std::string, std::string> messages(const Step& step,
-                                                            const Plan& plan) const;
+                                                            const TxnPlan& plan) const;
   void remember(const std::string& key, std::shared_ptr<const Record> record);
   void wake_here(const Step& step);
   using OnName = std::function<bool(const std::string& key, const std::vector<KeyValue>& found)>;
@@ -78,7 +78,7 @@ class EtcdDocuments final : public Documents {
   const Layout layout_;
   const Options options_;
   const std::string session_;
-  Era era_;
+  WriteEpoch epoch_;
   OwnGrants own_;
   LocalView view_{own_};
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();

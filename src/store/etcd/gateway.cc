@@ -65,14 +65,15 @@ void Gateway::forget_token(const std::string& used) {
   if (token_ == used) token_.clear();
 }
 
-Result<net::HttpRequest> Gateway::request_to(const std::string& endpoint, const std::string& path,
-                                             const std::string& body, Deadline deadline) {
+Result<http_client::HttpRequest> Gateway::request_to(const std::string& endpoint,
+                                                     const std::string& path,
+                                                     const std::string& body, Deadline deadline) {
   auto key = token(endpoint, deadline);
   if (!key) return key.error();
-  net::HttpRequest request{.method = "POST",
-                           .url = endpoint + path,
-                           .headers = {{"Content-Type", "application/json"}},
-                           .body = body};
+  http_client::HttpRequest request{.method = "POST",
+                                   .url = endpoint + path,
+                                   .headers = {{"Content-Type", "application/json"}},
+                                   .body = body};
   if (!key->empty()) request.headers.emplace_back("Authorization", *key);
   return request;
 }
@@ -153,7 +154,7 @@ Result<Gateway::RangeAnswer> Gateway::range(const std::string& key, const std::s
 }
 
 // A lease that nobody knows of ends by itself: asking again harms nobody.
-Result<Gateway::Lease> Gateway::grant_lease(std::chrono::seconds ttl, Deadline deadline) {
+Result<Gateway::LeaseAnswer> Gateway::grant_lease(std::chrono::seconds ttl, Deadline deadline) {
   auto answer = call("/v3/lease/grant", wire::lease_grant(ttl), Kind::repeatable, deadline);
   if (!answer) return answer.error();
   const auto lease = wire::lease_answer(*answer);
@@ -161,11 +162,11 @@ Result<Gateway::Lease> Gateway::grant_lease(std::chrono::seconds ttl, Deadline d
   return *lease;
 }
 
-Result<Gateway::Lease> Gateway::keep_alive(LeaseId id, Deadline deadline) {
+Result<Gateway::LeaseAnswer> Gateway::keep_alive(LeaseId id, Deadline deadline) {
   Said said;
   auto answer = call("/v3/lease/keepalive", wire::lease(id), Kind::repeatable, deadline, &said);
   if (!answer) {
-    if (is_lease_gone(said.problem)) return Lease{id, std::chrono::seconds{0}};
+    if (is_lease_gone(said.problem)) return LeaseAnswer{id, std::chrono::seconds{0}};
     return answer.error();
   }
   const auto lease = wire::lease_answer(*answer);

@@ -2,11 +2,11 @@
 
 namespace baton::store::etcd {
 
-std::optional<Layout::Place> Layout::place_of(std::string_view at) const {
+std::optional<Layout::ParsedKey> Layout::parse(std::string_view at) const {
   if (!at.starts_with(names_)) return std::nullopt;
   at.remove_prefix(names_.size());
   const auto zero = at.find('\0');
-  Place place{.key = std::string(at.substr(0, zero)), .grant = {}, .mark = Mark::alive};
+  ParsedKey place{.key = std::string(at.substr(0, zero)), .grant = {}, .mark = Mark::alive};
   if (zero == std::string_view::npos) return place;
   at.remove_prefix(zero + 1);
   if (at.empty()) return std::nullopt;

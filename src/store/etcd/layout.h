@@ -8,7 +8,7 @@
 //   <prefix>/n/<key> 00 <grant> a      its at-least-for time is not over: on a lease of its own
 //   <prefix>/n/<key> 00 <grant> t      its tombstone still stands
 //   <prefix>/w/<channel>               whom of that process to wake
-//   <prefix>/e/<session>/<number>      an era of that process is over: see era.h
+//   <prefix>/e/<session>/<number>      a write epoch of that process has ended: see write_epoch.h
 //
 // A key never has a control character in it, so 00 ends it.
 
@@ -26,7 +26,7 @@ enum class Mark : char { alive = 'g', at_least = 'a', tombstone = 't' };
 class Layout {
  public:
   explicit Layout(const std::string& prefix)
-      : names_(prefix + "/n/"), wakes_(prefix + "/w/"), eras_(prefix + "/e/") {}
+      : names_(prefix + "/n/"), wakes_(prefix + "/w/"), epochs_(prefix + "/e/") {}
 
   [[nodiscard]] std::string document(const std::string& key) const { return names_ + key; }
   [[nodiscard]] std::string document_end(const std::string& key) const {
@@ -43,23 +43,23 @@ class Layout {
     return marks(key, grant) + '\x7f';
   }
   [[nodiscard]] std::string wake(const std::string& channel) const { return wakes_ + channel; }
-  [[nodiscard]] std::string era(const std::string& session, std::uint64_t number) const {
-    return eras_ + session + '/' + std::to_string(number);
+  [[nodiscard]] std::string epoch(const std::string& session, std::uint64_t number) const {
+    return epochs_ + session + '/' + std::to_string(number);
   }
   [[nodiscard]] const std::string& names() const { return names_; }
 
-  struct Place {
+  struct ParsedKey {
     std::string key;
     std::optional<GrantId> grant;  // none: the document itself
     Mark mark = Mark::alive;
   };
   // Nothing for what we would not have written.
-  [[nodiscard]] std::optional<Place> place_of(std::string_view at) const;
+  [[nodiscard]] std::optional<ParsedKey> parse(std::string_view at) const;
 
  private:
   std::string names_;
   std::string wakes_;
-  std::string eras_;
+  std::string epochs_;
 };
 
 // The first key after all that start with this.

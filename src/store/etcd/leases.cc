@@ -20,23 +20,23 @@ seconds length(Millis ttl) {
 
 }  // namespace
 
-std::shared_ptr<Leases::Lease> Leases::of(seconds ttl) {
+std::shared_ptr<Leases::SharedLease> Leases::of(seconds ttl) {
   const std::lock_guard lock(mutex_);
   auto& lease = by_ttl_[ttl];
   if (!lease) {
-    lease = std::make_shared<Lease>();
+    lease = std::make_shared<SharedLease>();
     lease->ttl = ttl;
   }
   return lease;
 }
 
-std::shared_ptr<Leases::Lease> Leases::find(LeaseId id) {
+std::shared_ptr<Leases::SharedLease> Leases::find(LeaseId id) {
   const std::lock_guard lock(mutex_);
   const auto it = by_id_.find(id);
   return it == by_id_.end() ? nullptr : it->second;
 }
 
-Result<std::unique_lock<TimedMutex>> Leases::take(Lease& lease, Deadline deadline) {
+Result<std::unique_lock<TimedMutex>> Leases::take(SharedLease& lease, Deadline deadline) {
   std::unique_lock lock(lease.mutex, std::defer_lock);
   if (lock.try_lock_for(std::max<BootClock::duration>(deadline - BootClock::now(), {}))) {
     return lock;
@@ -47,7 +47,7 @@ Result<std::unique_lock<TimedMutex>> Leases::take(Lease& lease, Deadline deadlin
 }
 
 // Inside the lease's own lock.
-Result<bool> Leases::prolong(Lease& lease, Instant until, Deadline deadline) {
+Result<bool> Leases::prolong(SharedLease& lease, Instant until, Deadline deadline) {
   if (lease.until >= until) return true;
   const Instant asked = BootClock::now();
   auto answer = gateway_.keep_alive(lease.id, deadline);
@@ -105,7 +105,7 @@ Result<LeaseId> Leases::once(Millis span, Deadline deadline) {
 }
 
 LeaseId Leases::any() const {
-  std::vector<std::shared_ptr<Lease>> leases;
+  std::vector<std::shared_ptr<SharedLease>> leases;
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [id, lease] : by_id_) leases.push_back(lease);
@@ -121,7 +121,7 @@ void Leases::forget(LeaseId id) {
   const std::lock_guard lock(mutex_);
   const auto it = by_id_.find(id);
   if (it == by_id_.end()) return;
-  // The next get makes another one: whoever is asking holds the old one still.
+  // The next get() makes a new one; a thread that is asking still shares the old one.
   for (auto& [ttl, lease] : by_ttl_) {
     if (lease == it->second) lease = nullptr;
   }

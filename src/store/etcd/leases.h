@@ -36,23 +36,24 @@ class Leases {
   [[nodiscard]] std::vector<LeaseId> all() const;
 
  private:
-  struct Lease {
+  struct SharedLease {
     TimedMutex mutex;  // held while the server is asked
     LeaseId id = 0;
     std::chrono::seconds ttl{0};
     Instant until{};  // it lives at least so long: counted from before the server was asked
   };
   // Everybody's own deadline counts, also while another one asks.
-  [[nodiscard]] static Result<std::unique_lock<TimedMutex>> take(Lease& lease, Deadline deadline);
-  std::shared_ptr<Lease> of(std::chrono::seconds ttl);
-  std::shared_ptr<Lease> find(LeaseId id);
-  [[nodiscard]] Result<bool> prolong(Lease& lease, Instant until, Deadline deadline);
+  [[nodiscard]] static Result<std::unique_lock<TimedMutex>> take(SharedLease& lease,
+                                                                 Deadline deadline);
+  std::shared_ptr<SharedLease> of(std::chrono::seconds ttl);
+  std::shared_ptr<SharedLease> find(LeaseId id);
+  [[nodiscard]] Result<bool> prolong(SharedLease& lease, Instant until, Deadline deadline);
 
   Gateway& gateway_;
   const std::chrono::seconds least_;
   mutable std::mutex mutex_;
-  std::map<std::chrono::seconds, std::shared_ptr<Lease>> by_ttl_;
-  std::map<LeaseId, std::shared_ptr<Lease>> by_id_;
+  std::map<std::chrono::seconds, std::shared_ptr<SharedLease>> by_ttl_;
+  std::map<LeaseId, std::shared_ptr<SharedLease>> by_id_;
 };
 
 }  // namespace baton::store::etcd

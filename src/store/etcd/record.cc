@@ -18,7 +18,7 @@ void read_document(Record& record, const KeyValue& item) {
   resolve(record.state, static_cast<std::uint64_t>(record.version));
 }
 
-void read_mark(Marks& marks, const Layout::Place& place, const KeyValue& item,
+void read_mark(Marks& marks, const Layout::ParsedKey& place, const KeyValue& item,
                const std::string& session) {
   marks.own = marks.own || item.value == session;
   switch (place.mark) {
@@ -44,7 +44,7 @@ std::shared_ptr<const Record> record_of(const Layout& layout, const std::string&
                                         const std::vector<KeyValue>& found) {
   auto record = std::make_shared<Record>();
   for (const KeyValue& item : found) {
-    const auto place = layout.place_of(item.key);
+    const auto place = layout.parse(item.key);
     if (!place) continue;
     if (!place->grant) {
       read_document(*record, item);

@@ -23,7 +23,7 @@ namespace baton::store::etcd::wire {
 // Nothing if the text is not what etcd would say.
 [[nodiscard]] std::optional<TxnAnswer> txn_answer(std::string_view text);
 [[nodiscard]] std::optional<Gateway::RangeAnswer> range_answer(std::string_view text);
-[[nodiscard]] std::optional<Gateway::Lease> lease_answer(std::string_view text);
+[[nodiscard]] std::optional<Gateway::LeaseAnswer> lease_answer(std::string_view text);
 [[nodiscard]] std::optional<std::string> token_answer(std::string_view text);
 
 struct WatchEvent {

@@ -44,19 +44,19 @@ std::size_t room_for(const Request& request) {
 
 // Those that would overfill the queue are not queued: to them the name is busy, and they may ask
 // again.
-void keep_within_limits(std::vector<Request>& requests, const Known* known) {
+void keep_within_limits(std::vector<Request>& requests, const CachedName* known) {
   const std::size_t taken = known == nullptr ? 0 : known->lease.document.size();
   std::size_t waiters = known == nullptr ? 0 : known->state.waiters.size();
   std::size_t room = kMaxDocument - std::min(taken, kMaxDocument);
   for (Request& request : requests) {
-    if (request.verb != Verb::acquire || request.ticket <= Millis{0}) continue;
+    if (request.verb != Verb::acquire || request.queue_ttl <= Millis{0}) continue;
     const bool waits =
         known != nullptr && std::any_of(known->state.waiters.begin(), known->state.waiters.end(),
                                         [&](const auto& w) { return w.grant == request.grant; });
     if (waits) continue;
     const std::size_t needed = room_for(request);
     if (waiters >= kMaxWaiters || room < needed) {
-      request.ticket = Millis{0};
+      request.queue_ttl = Millis{0};
       continue;
     }
     ++waiters;
@@ -127,7 +127,7 @@ class KubernetesStore final : public LockStore {
   Listener listener_;
 };
 
-Interest::Place place_of(const Request& request, Outcome outcome, const Known* known) {
+Interest::Place place_of(const Request& request, Outcome outcome, const CachedName* known) {
   if (outcome == Outcome::granted) return Interest::Place::near;
   if (outcome != Outcome::queued || known == nullptr) return Interest::Place::none;
   const auto& waiters = known->state.waiters;
@@ -138,7 +138,7 @@ Interest::Place place_of(const Request& request, Outcome outcome, const Known* k
   return crowd ? Interest::Place::far : Interest::Place::near;
 }
 
-// Something may have happened that makes a difference to whoever asks again.
+// Wakes the waiters of this process: something has changed that may let them go on.
 bool is_doubtful(const NameBatch& part) {
   return part.replies.error().in_doubt &&
          std::any_of(part.requests.begin(), part.requests.end(), [](const Request& request) {
@@ -188,7 +188,7 @@ Result<std::vector<Reply>> KubernetesStore::apply(std::span<const Request> batch
     } else if (auto beyond = core::beyond(can, batch[i])) {
       replies[i] = reply_of(Outcome::unsupported, std::move(*beyond));
     } else {
-      NameBatch& part = parts[batch[i].asks[0].key];
+      NameBatch& part = parts[batch[i].targets[0].key];
       part.places.push_back(i);
       part.requests.push_back(batch[i]);
     }
@@ -247,12 +247,12 @@ Result<void> KubernetesStore::check_schema(const NameBatch& part, DocumentLoop& 
     const Outcome outcome = replies[i].outcome;
     const bool gained = outcome == Outcome::granted || outcome == Outcome::queued;
     if (!gained || !depends_on_schema(part.requests[i]) ||
-        part.requests[i].asks[0].key == core::kSchemaKey)
+        part.requests[i].targets[0].key == core::kSchemaKey)
       continue;
     Request cancel;
     cancel.verb = Verb::cancel;
     cancel.grant = part.requests[i].grant;
-    cancel.asks = part.requests[i].asks;
+    cancel.targets = part.requests[i].targets;
     undo.push_back(std::move(cancel));
     again.push_back(i);
   }

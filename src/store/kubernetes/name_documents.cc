@@ -22,7 +22,7 @@ const core::Holder* sole_holder(const core::NameState& state) {
 }
 
 // Counts holders as other tools do: when somebody else has it.
-std::int64_t transitions(const Known* before, const core::NameState& after) {
+std::int64_t transitions(const CachedName* before, const core::NameState& after) {
   if (before == nullptr) return 0;
   const core::Holder* was = sole_holder(before->state);
   const core::Holder* is = sole_holder(after);
@@ -43,7 +43,7 @@ std::vector<core::Wake> still_to_wake(const core::NameState& state, std::vector<
 // Claims that only ask whether it is their turn: who follows the Lease need not ask the server.
 bool only_asks(const Group& group) {
   return std::all_of(group.requests.begin(), group.requests.end(), [](const Request* request) {
-    return request->verb == Verb::claim && request->ticket <= Millis{0};
+    return request->verb == Verb::claim && request->queue_ttl <= Millis{0};
   });
 }
 
@@ -117,12 +117,12 @@ Snapshot NameDocuments::snapshot(const Group& group) const {
 }
 
 Result<Written> NameDocuments::write(const core::NameState& state,
-                                     const std::vector<core::Wake>& wakes, Known& next,
-                                     const Moment& now, Deadline deadline) {
+                                     const std::vector<core::Wake>& wakes, CachedName& next,
+                                     const ClockReading& now, Deadline deadline) {
   static const Timings kNone;
   next.state = state;
   next.state.dirty = false;
-  const Known* const known = known_.get();
+  const CachedName* const known = known_.get();
   const std::string document =
       print_document(state, known != nullptr ? known->timings : kNone,
                      known != nullptr ? known->lease.version : 0, now, next.timings);
@@ -153,8 +153,8 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   if (!keep && known_ == nullptr)
     return drew_tokens(step) ? pass_through(step, deadline) : nothing();
 
-  auto next = std::make_shared<Known>();
-  const Moment now{step.found.now, api_.now().server};
+  auto next = std::make_shared<CachedName>();
+  const ClockReading now{step.found.now, api_.now().server};
   auto written =
       keep ? write(state, step.wakes, *next, now, deadline) : api_.remove(known_->lease, deadline);
   if (!written) return written.error();
@@ -179,7 +179,7 @@ bool NameDocuments::believed(const Step& step) const {
         const bool asks = std::ranges::any_of(step.group.requests, [&](const Request* request) {
           return request->grant == waiter.grant;
         });
-        return !asks || quiet < waiter.handoff / 2;
+        return !asks || quiet < waiter.claim_within / 2;
       });
 }
 
@@ -205,15 +205,15 @@ bool NameDocuments::can_wait(const Step& step) const {
 }
 
 void NameDocuments::keep_for_later(const core::NameState& state) {
-  auto next = std::make_shared<Known>(*known_);
+  auto next = std::make_shared<CachedName>(*known_);
   next->state = state;
   next->state.dirty = false;
   cache_.amend(key_, std::move(next));
 }
 
-// The more often that happens, the longer we stand back; and whoever only queues stands back for
-// those who pass the lock on, or all would queue and nobody get through. Who follows the Lease may
-// know by then what it lost to.
+// The more often that happens, the longer we stand back; and a request that only queues stands back
+// for those who pass the lock on, or all would queue and nobody get through. Who follows the Lease
+// may know by then what it lost to.
 Commit NameDocuments::lost_the_race(const Step& step, Deadline deadline) {
   Commit commit{.end = Commit::End::conflict};
   const auto pause = backoff_.next(random_()) * (all_queued(step) ? kPatience : 1);
@@ -230,8 +230,8 @@ Commit NameDocuments::lost_the_race(const Step& step, Deadline deadline) {
 
 // Granted and ended again in one batch: nothing is left, but only a write makes a token.
 Result<Commit> NameDocuments::pass_through(const Step& step, Deadline deadline) {
-  Known next;
-  const Moment now{step.found.now, api_.now().server};
+  CachedName next;
+  const ClockReading now{step.found.now, api_.now().server};
   auto written = write({}, {}, next, now, deadline);
   if (!written) return written.error();
   if (written->fate != Written::Fate::done) return Commit{.end = Commit::End::conflict};
@@ -241,7 +241,8 @@ Result<Commit> NameDocuments::pass_through(const Step& step, Deadline deadline) 
   return Commit{.version = written->lease.version};
 }
 
-void NameDocuments::remember(const Step& step, std::shared_ptr<Known> next, LeaseObject lease) {
+void NameDocuments::remember(const Step& step, std::shared_ptr<CachedName> next,
+                             LeaseObject lease) {
   if (key_ == core::kSchemaKey) {
     const std::int64_t version = step.states.at(key_).note.ordinal;
     schema_changed_ = step.found.documents.at(key_).state.note.ordinal != version;

@@ -7,8 +7,8 @@
 
 #include "core/apply.h"
 #include "store/common/subscribers.h"
-#include "store/postgres_advisory/guard.h"
 #include "store/postgres_advisory/schema.h"
+#include "store/postgres_advisory/session_watcher.h"
 #include "store/postgres_advisory/verbs.h"
 
 namespace baton::store {
@@ -51,17 +51,17 @@ class PostgresAdvisoryStore final : public LockStore {
  public:
   PostgresAdvisoryStore(AdvisorySettings settings, std::function<core::StoreTime()> now)
       : settings_(std::move(settings)),
-        control_(settings_),
+        queries_(settings_),
         pool_(settings_),
-        grants_(settings_, control_, pool_, std::move(now)),
-        guard_(settings_, mutex_, grants_, [this](const auto& wakes) { deliver(wakes); }) {}
+        grants_(settings_, queries_, pool_, std::move(now)),
+        watcher_(settings_, mutex_, grants_, [this](const auto& wakes) { deliver(wakes); }) {}
 
   Result<void> open(Deadline deadline) {
     auto connection = Connection::open(settings_.server, deadline);
     if (!connection) return connection.error();
     if (auto fit = check_server(**connection, settings_, deadline); !fit) return fit;
-    control_.adopt(std::move(*connection));
-    (void)control_.sweep(deadline);
+    queries_.adopt(std::move(*connection));
+    (void)queries_.sweep(deadline);
     return {};
   }
 
@@ -161,14 +161,14 @@ class PostgresAdvisoryStore final : public LockStore {
       for (auto& unused : sessions) pool_.give_back(std::move(unused));
       return too_busy();
     }
-    Verbs verbs(settings_, grants_, control_, send_by, limit);
+    Verbs verbs(settings_, grants_, queries_, send_by, limit);
     verbs.give_sessions(std::move(sessions), std::move(shortage));
     auto done = run(verbs, good, answers);
-    for (const Request* request : good) grants_.book().tidy(request->asks[0].key);
+    for (const Request* request : good) grants_.table().tidy(request->targets[0].key);
     const auto wakes = grants_.take_wakes();
     lock.unlock();
     for (auto& unused : verbs.unused_sessions()) pool_.give_back(std::move(unused));
-    guard_.look_again();
+    watcher_.look_again();
     deliver(wakes);
     return done;
   }
@@ -177,8 +177,8 @@ class PostgresAdvisoryStore final : public LockStore {
   [[nodiscard]] std::size_t sessions_needed(const std::vector<const Request*>& requests) {
     std::set<std::pair<std::string, GrantId>> wanted;
     for (const Request* request : requests) {
-      const std::string& key = request->asks[0].key;
-      if (request->verb == Verb::acquire && !grants_.book().find(key, request->grant)) {
+      const std::string& key = request->targets[0].key;
+      if (request->verb == Verb::acquire && !grants_.table().find(key, request->grant)) {
         wanted.emplace(key, request->grant);
       }
     }
@@ -226,20 +226,20 @@ class PostgresAdvisoryStore final : public LockStore {
     Page<LockInfo> page;
     std::string after = query.after;
     for (;;) {
-      auto keys = control_.names(prefix, after, query.idle, kRows, deadline);
+      auto keys = queries_.names(prefix, after, query.idle, kRows, deadline);
       if (!keys) return keys.error();
       const bool last = keys->size() < kRows;
       std::set<std::string> all(keys->begin(), keys->end());
-      for (const auto& [key, name] : grants_.book().names()) {
+      for (const auto& [key, name] : grants_.table().names()) {
         const bool here = last || key <= keys->back();
         if (key > after && here && key.starts_with(prefix)) all.insert(key);
       }
       const std::vector<std::string> ordered(all.begin(), all.end());
       if (ordered.empty()) return page;
-      auto seen = control_.look(ordered, grants_.now(), grants_.at(), deadline);
+      auto seen = queries_.look(ordered, grants_.now(), grants_.at(), deadline);
       if (!seen) return seen.error();
       for (const auto& key : ordered) {
-        LockInfo info = core::describe(key, grants_.book().picture(key, seen->at(key)),
+        LockInfo info = core::describe(key, grants_.table().name_state(key, seen->at(key)),
                                        grants_.now(), ~std::size_t{0});
         if (!core::matches(query, info)) continue;
         if (page.items.size() == limit) {
@@ -257,10 +257,10 @@ class PostgresAdvisoryStore final : public LockStore {
   const AdvisorySettings settings_;
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
   TimedMutex mutex_;
-  Control control_;
+  ServerQueries queries_;
   SessionPool pool_;
   Grants grants_;
-  Guard guard_;
+  SessionWatcher watcher_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "store/postgres_advisory/book.h"
+#include "store/postgres_advisory/session_table.h"
 
 namespace baton::store::postgres_advisory {
 
@@ -21,7 +21,7 @@ inline Reply outcome(Outcome what, std::string message = {}) {
 
 inline Reply lost(std::string why) { return outcome(Outcome::lost, std::move(why)); }
 
-inline Reply granted(const Entry& entry, Note found) {
+inline Reply granted(const GrantEntry& entry, Note found) {
   Reply reply = outcome(Outcome::granted);
   reply.tokens = {entry.holder.token};
   reply.note = std::move(found);
@@ -30,7 +30,7 @@ inline Reply granted(const Entry& entry, Note found) {
 
 // The schema version that the store must have for it.
 inline std::optional<std::int64_t> version_of(const Request& request) {
-  if (request.asks[0].key == core::kSchemaKey) return std::nullopt;
+  if (request.targets[0].key == core::kSchemaKey) return std::nullopt;
   return request.schema_version;
 }
 

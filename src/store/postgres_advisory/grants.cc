@@ -10,7 +10,7 @@ namespace {
 constexpr Millis kTakeLimit{5000};
 // A commit waits for a disk, and to give up on one leaves its asker in doubt.
 constexpr Millis kLeastToWrite{2000};
-constexpr std::size_t kMostObituaries = 1000;
+constexpr std::size_t kMaxLostGrants = 1000;
 
 Deadline bounded(Deadline deadline, Millis most) {
   return std::min(deadline, BootClock::now() + most);
@@ -21,11 +21,11 @@ Deadline bounded(Deadline deadline, Millis most) {
 // A lease is renewed after a third of its TTL and trusted for nine tenths: in between there is time
 // for two silent sessions. Where every answer takes longer, slow is not silent: then it is twice
 // what the quickest took. Without any other lease it may be as long as the caller waits.
-Deadline Grants::patience(Deadline deadline, Session::Asked asked, bool holds) const {
+Deadline Grants::patience(Deadline deadline, Session::CallKind asked, bool holds) const {
   Millis shortest = Millis::max();
   Millis quickest = Millis::max();
   int held = 0;
-  for (const auto& [key, name] : book_.names()) {
+  for (const auto& [key, name] : table_.names()) {
     for (const auto& entry : name.entries) {
       if (!entry->holds) continue;
       shortest = std::min(shortest, entry->holder.ttl);
@@ -34,7 +34,7 @@ Deadline Grants::patience(Deadline deadline, Session::Asked asked, bool holds) c
     }
   }
   if (held <= (holds ? 1 : 0) || !settings_.timers) return deadline;
-  const Millis least = asked == Session::Asked::to_write ? kLeastToWrite : Millis{0};
+  const Millis least = asked == Session::CallKind::to_write ? kLeastToWrite : Millis{0};
   return bounded(deadline, std::max({shortest / 6, 2 * quickest, least}));
 }
 
@@ -43,22 +43,22 @@ StoreTime Grants::now() const {
   return std::chrono::duration_cast<StoreTime>(BootClock::now().time_since_epoch());
 }
 
-void Grants::wake(const Entry& entry) {
+void Grants::wake(const GrantEntry& entry) {
   wakes_.push_back({entry.holder.channel, entry.lock.grant});
 }
 
 bool Grants::settle(const std::string& key, Deadline deadline) {
-  Book::Name& name = book_.at(key);
+  SessionTable::Name& name = table_.at(key);
   const StoreTime time = now();
   std::erase_if(name.tombstones, [&](const core::Tombstone& t) { return t.until <= time; });
   bool changed = false;
   // Waiters first: nobody who has stopped asking is to be handed what is freed now.
   for (const bool holding : {false, true}) {
-    std::vector<Entry*> over;
+    std::vector<GrantEntry*> over;
     for (const auto& entry : name.entries) {
       if (entry->holds == holding && entry->over() <= time) over.push_back(entry.get());
     }
-    for (Entry* entry : over) {
+    for (GrantEntry* entry : over) {
       drop(*entry, "it was over", deadline);
       changed = true;
     }
@@ -66,20 +66,20 @@ bool Grants::settle(const std::string& key, Deadline deadline) {
   return promote(name, deadline) || changed;
 }
 
-Result<Term> Grants::take(LockOf lock, const core::Claimant& claimant,
-                          std::optional<std::int64_t> version, std::unique_ptr<Session> session,
-                          Deadline deadline) {
+Result<TermReply> Grants::take(LockRef lock, const core::Claimant& claimant,
+                               std::optional<std::int64_t> version,
+                               std::unique_ptr<Session> session, Deadline deadline) {
   auto term = session->take(lock, claimant, version, false, claimant.ttl, at(),
-                            patience(deadline, Session::Asked::to_write, false));
+                            patience(deadline, Session::CallKind::to_write, false));
   if (!term) {  // whatever became of it goes with the session, but for its note
-    if (session->unsettled()) remember(lock.grant, term.error().message, *session);
+    if (session->unconfirmed_note()) remember(lock.grant, term.error().message, *session);
     return term;
   }
   if (term->took != Took::taken) {
     pool_.give_back(std::move(session));
     return term;
   }
-  auto entry = std::make_unique<Entry>();
+  auto entry = std::make_unique<GrantEntry>();
   entry->lock = std::move(lock);
   static_cast<core::Claimant&>(entry->holder) = claimant;
   entry->holder.token = term->token;
@@ -87,31 +87,32 @@ Result<Term> Grants::take(LockOf lock, const core::Claimant& claimant,
   entry->holder.expires = first_expiry(claimant, now());
   entry->holds = true;
   entry->session = std::move(session);
-  book_.add(std::move(entry));
+  table_.add(std::move(entry));
   return term;
 }
 
-Result<void> Grants::queue_up(LockOf lock, const core::Claimant& claimant, Millis ticket,
-                              Millis handoff, std::unique_ptr<Session> session, Deadline deadline) {
-  if (auto begun = session->wait_for(lock, claimant, handoff, deadline); !begun) {
+Result<void> Grants::queue_up(LockRef lock, const core::Claimant& claimant, Millis queue_ttl,
+                              Millis claim_within, std::unique_ptr<Session> session,
+                              Deadline deadline) {
+  if (auto begun = session->wait_for(lock, claimant, claim_within, deadline); !begun) {
     begun.error().in_doubt = false;  // whatever has begun ends with the session
     return begun;
   }
-  auto entry = std::make_unique<Entry>();
+  auto entry = std::make_unique<GrantEntry>();
   entry->lock = std::move(lock);
   static_cast<core::Claimant&>(entry->holder) = claimant;
-  entry->stale = now() + StoreTime(ticket);
-  entry->handoff = handoff;
+  entry->stale = now() + StoreTime(queue_ttl);
+  entry->claim_within = claim_within;
   entry->session = std::move(session);
   const std::string key = entry->lock.key;
-  book_.add(std::move(entry));
-  promote(book_.at(key), deadline);
+  table_.add(std::move(entry));
+  promote(table_.at(key), deadline);
   return {};
 }
 
 // With the machine's clock a hand-over is taken in when it arrives. With a test's clock nothing
 // happens by itself, so what the server has decided by now must be known by now.
-void Grants::wait_for_the_server(Book::Name& name, Deadline deadline) {
+void Grants::wait_for_the_server(SessionTable::Name& name, Deadline deadline) {
   if (!std::exchange(name.changed, false)) return;
   for (;;) {
     std::vector<int> pids;
@@ -119,7 +120,7 @@ void Grants::wait_for_the_server(Book::Name& name, Deadline deadline) {
       if (!entry->holds && !entry->has_lock) pids.push_back(entry->session->pid());
     }
     if (pids.empty()) return;
-    const auto queue = control_.queue_of(pids, deadline);
+    const auto queue = queries_.queue_of(pids, deadline);
     if (!queue || BootClock::now() >= deadline) return;
     for (const auto& entry : name.entries) {
       if (entry->holds || entry->has_lock) continue;
@@ -134,36 +135,36 @@ void Grants::wait_for_the_server(Book::Name& name, Deadline deadline) {
 }
 
 // In the order of the turns, so that tokens grow in the order of the queue.
-bool Grants::promote(Book::Name& name, Deadline deadline) {
+bool Grants::promote(SessionTable::Name& name, Deadline deadline) {
   if (!settings_.timers) wait_for_the_server(name, deadline);
-  std::vector<Entry*> waiting;
+  std::vector<GrantEntry*> waiting;
   for (const auto& entry : name.entries) {
     if (!entry->holds) waiting.push_back(entry.get());
   }
   bool changed = false;
-  for (Entry* entry : waiting) {
+  for (GrantEntry* entry : waiting) {
     const auto wait = entry->has_lock ? Session::Wait::got_it : entry->session->poll_wait();
     changed = take_in(*entry, wait, deadline) || changed;
   }
   return changed;
 }
 
-bool Grants::take_in(Entry& entry, Session::Wait wait, Deadline deadline) {
+bool Grants::take_in(GrantEntry& entry, Session::Wait wait, Deadline deadline) {
   switch (wait) {
     case Session::Wait::on: return false;
     case Session::Wait::got_it: return take_handed(entry, deadline);
     case Session::Wait::too_long:
     case Session::Wait::cancelled: entry.session->wait_again(); return false;
-    case Session::Wait::broken: lose(entry, entry.session->last_words()); return true;
+    case Session::Wait::broken: lose(entry, entry.session->last_error()); return true;
   }
   return false;
 }
 
-bool Grants::take_handed(Entry& entry, Deadline deadline) {
+bool Grants::take_handed(GrantEntry& entry, Deadline deadline) {
   entry.has_lock = true;
-  const auto term =
-      entry.session->take(entry.lock, entry.holder, std::nullopt, true, entry.handoff, at(),
-                          patience(bounded(deadline, kTakeLimit), Session::Asked::to_write, false));
+  const auto term = entry.session->take(
+      entry.lock, entry.holder, std::nullopt, true, entry.claim_within, at(),
+      patience(bounded(deadline, kTakeLimit), Session::CallKind::to_write, false));
   if (!term) {
     lose(entry, term.error().message);
     return true;
@@ -174,19 +175,19 @@ bool Grants::take_handed(Entry& entry, Deadline deadline) {
   entry.holder.state = core::HolderState::handed;
   entry.holder.token = term->token;
   entry.holder.since = now();
-  entry.holder.expires = now() + StoreTime(entry.handoff);
+  entry.holder.expires = now() + StoreTime(entry.claim_within);
   wake(entry);
   return true;
 }
 
-Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
+Result<void> Grants::leave_queue(GrantEntry& entry, Deadline deadline) {
   const auto finish = [&] {
     return entry.session->finish(entry.lock, {}, false,
-                                 patience(deadline, Session::Asked::to_write, false));
+                                 patience(deadline, Session::CallKind::to_write, false));
   };
   if (entry.has_lock) return finish();
-  if (auto asked = control_.cancel(entry.session->pid(), deadline); !asked) return asked;
-  switch (entry.session->finish_wait(patience(deadline, Session::Asked::to_look, false))) {
+  if (auto asked = queries_.cancel(entry.session->pid(), deadline); !asked) return asked;
+  switch (entry.session->finish_wait(patience(deadline, Session::CallKind::to_look, false))) {
     // A session that is told to stop in the moment in which it is handed the lock answers with an
     // error and has the lock all the same.
     case Session::Wait::got_it:
@@ -198,59 +199,62 @@ Result<void> Grants::leave_queue(Entry& entry, Deadline deadline) {
   return Error{.message = "the session did not leave the queue", .retryable = true};
 }
 
-Result<void> Grants::end(Entry& entry, const NoteChange& change, bool park, Deadline deadline) {
+Result<void> Grants::end(GrantEntry& entry, const NoteChange& change, bool park,
+                         Deadline deadline) {
   const Deadline limit = bounded(deadline, settings_.server.apply_limit);
-  if (auto heard = entry.session->catch_up(patience(limit, Session::Asked::to_look, entry.holds));
+  if (auto heard =
+          entry.session->catch_up(patience(limit, Session::CallKind::to_look, entry.holds));
       !heard) {
     const std::string why = "its session with the server was silent, and is closed";
     lose(entry, why);
     return Error{.code = Code::lost, .message = why};
   }
-  auto ended = entry.holds ? entry.session->finish(entry.lock, change, park,
-                                                   patience(limit, Session::Asked::to_write, true))
-                           : leave_queue(entry, limit);
+  auto ended = entry.holds
+                   ? entry.session->finish(entry.lock, change, park,
+                                           patience(limit, Session::CallKind::to_write, true))
+                   : leave_queue(entry, limit);
   if (!ended && entry.holds && entry.session->usable()) return ended;
   if (!ended && entry.holds) remember(entry.lock.grant, ended.error().message, *entry.session);
-  const auto removed = book_.remove(entry);
+  const auto removed = table_.remove(entry);
   // A session that is not sure to be out of it is closed, and out of it by that.
   if (ended) pool_.give_back(std::move(removed->session));
   return ended;
 }
 
-void Grants::drop(Entry& entry, const std::string& why, Deadline deadline) {
+void Grants::drop(GrantEntry& entry, const std::string& why, Deadline deadline) {
   const std::string key = entry.lock.key;
   const GrantId grant = entry.lock.grant;
   if (!entry.session->catch_up(BootClock::now())) return lose(entry, why);
   if (end(entry, {}, false, deadline)) return;
-  if (Entry* left = book_.find(key, grant)) lose(*left, why);
+  if (GrantEntry* left = table_.find(key, grant)) lose(*left, why);
 }
 
-void Grants::lose(Entry& entry, const std::string& why) {
+void Grants::lose(GrantEntry& entry, const std::string& why) {
   wake(entry);
   if (entry.holds) remember(entry.lock.grant, why, *entry.session);
-  book_.remove(entry);
+  table_.remove(entry);
 }
 
 void Grants::remember(GrantId grant, const std::string& why, const Session& session) {
-  if (obituaries_.size() >= kMostObituaries) obituaries_.clear();
-  obituaries_[grant] = {why, session.unsettled()};
+  if (lost_grants_.size() >= kMaxLostGrants) lost_grants_.clear();
+  lost_grants_[grant] = {why, session.unconfirmed_note()};
 }
 
 // A claim writes what its acquire said.
 bool Grants::may_have_written(const Request& request) const {
-  const auto known = obituaries_.find(request.grant);
-  if (known == obituaries_.end() || !known->second.unsettled) return false;
-  return request.verb == Verb::claim || request.change == *known->second.unsettled;
+  const auto known = lost_grants_.find(request.grant);
+  if (known == lost_grants_.end() || !known->second.unconfirmed_note) return false;
+  return request.verb == Verb::claim || request.change == *known->second.unconfirmed_note;
 }
 
 std::string Grants::why_lost(GrantId grant) const {
-  const auto known = obituaries_.find(grant);
-  return known == obituaries_.end() ? "the grant has ended" : known->second.why;
+  const auto known = lost_grants_.find(grant);
+  return known == lost_grants_.end() ? "the grant has ended" : known->second.why;
 }
 
-void Grants::hear(Entry& entry, Deadline deadline) {
+void Grants::hear(GrantEntry& entry, Deadline deadline) {
   if (!entry.holds && !entry.has_lock) {
-    promote(book_.at(entry.lock.key), deadline);
+    promote(table_.at(entry.lock.key), deadline);
     return;
   }
   std::vector<GrantId> revoked;
@@ -261,7 +265,7 @@ void Grants::hear(Entry& entry, Deadline deadline) {
 
 StoreTime Grants::next_end() const {
   StoreTime next = StoreTime::max();
-  for (const auto& [key, name] : book_.names()) {
+  for (const auto& [key, name] : table_.names()) {
     for (const auto& entry : name.entries) next = std::min(next, entry->over());
   }
   return next;

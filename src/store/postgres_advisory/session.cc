@@ -65,7 +65,7 @@ int to_int(std::string_view text) {
   return number;
 }
 
-void add(Params& params, const LockOf& lock) {
+void add(Params& params, const LockRef& lock) {
   params.add(lock.lock_key);
   params.add(std::string_view(lock.key));
   params.add(lock.grant);
@@ -91,9 +91,9 @@ Result<std::unique_ptr<Session>> Session::open(const AdvisorySettings& settings,
   return session;
 }
 
-Result<Term> Session::take(const LockOf& lock, const core::Claimant& claimant,
-                           std::optional<std::int64_t> version, bool handed, Millis idle, At at,
-                           Deadline deadline) {
+Result<TermReply> Session::take(const LockRef& lock, const core::Claimant& claimant,
+                                std::optional<std::int64_t> version, bool handed, Millis idle,
+                                At at, Deadline deadline) {
   Params params;
   add(params, lock);
   params.add(number_of(lock.mode));
@@ -114,10 +114,10 @@ Result<Term> Session::take(const LockOf& lock, const core::Claimant& claimant,
   if (!handed) write(claimant.change);
   const Instant sent = BootClock::now();
   const auto rows = connection_->run(kTake, params, deadline);
-  settle(rows);
+  confirm_note(rows);
   if (!rows) return rows.error();
   wrote_since(sent);
-  Term term;
+  TermReply term;
   term.took = static_cast<Took>(rows->integer(0, 0));
   term.token = static_cast<Token>(rows->integer(0, 1));
   term.note = {rows->integer(0, 2), std::string(rows->text(0, 3))};
@@ -125,8 +125,8 @@ Result<Term> Session::take(const LockOf& lock, const core::Claimant& claimant,
   return term;
 }
 
-Result<Term> Session::claim(const LockOf& lock, const core::Claimant& claimant,
-                            std::optional<std::int64_t> version, At at, Deadline deadline) {
+Result<TermReply> Session::claim(const LockRef& lock, const core::Claimant& claimant,
+                                 std::optional<std::int64_t> version, At at, Deadline deadline) {
   Params params;
   add(params, lock);
   params.add(version);
@@ -138,10 +138,10 @@ Result<Term> Session::claim(const LockOf& lock, const core::Claimant& claimant,
   write(claimant.change);
   const Instant sent = BootClock::now();
   const auto rows = connection_->run(kClaim, params, deadline);
-  settle(rows);
+  confirm_note(rows);
   if (!rows) return rows.error();
   wrote_since(sent);
-  Term term;
+  TermReply term;
   term.took = static_cast<Took>(rows->integer(0, 0));
   term.note = {rows->integer(0, 1), std::string(rows->text(0, 2))};
   if (term.took == Took::revoked) term.reason = term.note.text;
@@ -155,16 +155,16 @@ void Session::wrote_since(Instant sent) {
 }
 
 void Session::write(const NoteChange& change) {
-  if (!change.empty()) unsettled_ = change;
+  if (!change.empty()) unconfirmed_note_ = change;
 }
 
 // An error of the connection leaves it open what the server did.
-void Session::settle(const Result<Rows>& answer) {
-  if (answer || (usable() && !answer.error().in_doubt)) unsettled_.reset();
+void Session::confirm_note(const Result<Rows>& answer) {
+  if (answer || (usable() && !answer.error().in_doubt)) unconfirmed_note_.reset();
 }
 
 void Session::answered(const Result<Rows>& answer) {
-  settle(answer);
+  confirm_note(answer);
   unanswered_ = false;
   beat_took_ = std::chrono::ceil<Millis>(BootClock::now() - beat_sent_);
 }
@@ -178,7 +178,7 @@ Result<void> Session::catch_up(Deadline deadline) {
   return {};
 }
 
-Result<void> Session::send_beat(const LockOf& lock, const NoteChange& change, Deadline deadline) {
+Result<void> Session::send_beat(const LockRef& lock, const NoteChange& change, Deadline deadline) {
   if (auto heard = catch_up(BootClock::now()); !heard) return heard;
   Params params;
   add(params, lock);
@@ -196,16 +196,16 @@ Result<void> Session::send_beat(const LockOf& lock, const NoteChange& change, De
   return {};
 }
 
-std::optional<Result<Term>> Session::poll_beat() {
+std::optional<Result<TermReply>> Session::poll_beat() {
   const auto answer = connection_->collect_now();
   if (!answer) return std::nullopt;
   answered(*answer);
   const Result<Rows>& rows = *answer;
   if (!rows) {
-    last_words_ = rows.error().message;
+    last_error_ = rows.error().message;
     return rows.error();
   }
-  Term term;
+  TermReply term;
   // Another backend's answer would mean that somebody pools our sessions: then nothing is held.
   if (rows->size() != 1 || rows->integer(0, 4) != pid_) return term;
   term.took = rows->integer(0, 0) != 0 ? Took::revoked : Took::taken;
@@ -214,7 +214,7 @@ std::optional<Result<Term>> Session::poll_beat() {
   return term;
 }
 
-Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool park,
+Result<void> Session::finish(const LockRef& lock, const NoteChange& change, bool park,
                              Deadline deadline) {
   Params params;
   add(params, lock);
@@ -224,9 +224,9 @@ Result<void> Session::finish(const LockOf& lock, const NoteChange& change, bool 
   params.add(std::int64_t{timer(kUnused).count()});
   write(change);
   const auto done = connection_->run(kFinish, params, deadline);
-  settle(done);
+  confirm_note(done);
   if (!done) {
-    last_words_ = done.error().message;
+    last_error_ = done.error().message;
     return done.error();
   }
   return {};
@@ -238,7 +238,7 @@ Result<void> Session::warm_up(Deadline deadline) {
   if (warm_ || !settings_.timers) return {};
   // A key that is nobody's: the rows of a real one are not to be touched.
   const GrantId grant = new_grant_id();
-  const LockOf nothing{.lock_key = static_cast<std::int64_t>(grant.high), .grant = grant};
+  const LockRef nothing{.lock_key = static_cast<std::int64_t>(grant.high), .grant = grant};
   const core::Claimant nobody;
   if (auto begun = connection_->script("BEGIN", deadline); !begun) return begun.error();
   const auto taken = take(nothing, nobody, std::nullopt, true, Millis(0), std::nullopt, deadline);
@@ -248,8 +248,8 @@ Result<void> Session::warm_up(Deadline deadline) {
   return {};
 }
 
-Result<void> Session::wait_for(const LockOf& lock, const core::Claimant& claimant, Millis handoff,
-                               Deadline deadline) {
+Result<void> Session::wait_for(const LockRef& lock, const core::Claimant& claimant,
+                               Millis claim_within, Deadline deadline) {
   Params params;
   add(params, lock);
   params.add(number_of(lock.mode));
@@ -263,14 +263,14 @@ Result<void> Session::wait_for(const LockOf& lock, const core::Claimant& claiman
   // idle too long.
   waiting_sql_ = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = " +
                  std::to_string(timer(settings_.longest_wait).count()) +
-                 "; SET idle_session_timeout = " + std::to_string(timer(handoff).count()) +
+                 "; SET idle_session_timeout = " + std::to_string(timer(claim_within).count()) +
                  "; SELECT " + function + "(" + std::to_string(lock.lock_key) + ")";
   return connection_->send_script(waiting_sql_);
 }
 
 Session::Wait Session::judge_wait(const Result<Rows>& result) {
   if (result) return Wait::got_it;
-  last_words_ = result.error().message;
+  last_error_ = result.error().message;
   if (!usable()) return Wait::broken;
   if (connection_->state() == "55P03") return Wait::too_long;
   return Wait::cancelled;

@@ -15,7 +15,7 @@ using core::StoreTime;
 using At = std::optional<StoreTime>;  // what the clock says instead of the server's, in tests
 
 // Which lock, under which name and for whom.
-struct LockOf {
+struct LockRef {
   std::int64_t lock_key = 0;
   std::string key;
   GrantId grant;
@@ -26,14 +26,14 @@ struct LockOf {
 enum class Took : std::uint8_t {
   taken = 0,
   not_free = 1,
-  not_yet = 2,  // free, but somebody's time is not over: Term::ends
+  not_yet = 2,  // free, but somebody's time is not over: TermReply::ends
   superseded = 3,
   denied = 4,  // the schema has another version
   gone = 5,
-  revoked = 6,  // Term::reason
+  revoked = 6,  // TermReply::reason
 };
 
-struct Term {
+struct TermReply {
   Took took = Took::gone;
   Token token = 0;
   Note note;
@@ -55,28 +55,28 @@ class Session {
 
   // Tries the lock, or with `handed` has it already, and makes it a term for `idle`: how long the
   // server lets the session be silent.
-  Result<Term> take(const LockOf& lock, const core::Claimant& claimant,
-                    std::optional<std::int64_t> version, bool handed, Millis idle, At at,
-                    Deadline deadline);
+  Result<TermReply> take(const LockRef& lock, const core::Claimant& claimant,
+                         std::optional<std::int64_t> version, bool handed, Millis idle, At at,
+                         Deadline deadline);
 
   // A waiter that has taken its lock comes for it.
-  Result<Term> claim(const LockOf& lock, const core::Claimant& claimant,
-                     std::optional<std::int64_t> version, At at, Deadline deadline);
+  Result<TermReply> claim(const LockRef& lock, const core::Claimant& claimant,
+                          std::optional<std::int64_t> version, At at, Deadline deadline);
 
   // The heartbeat, in two steps: of many sessions all are sent before the first is waited for.
   // There is no answer yet if poll_beat() gives nothing. While one is missing, no other is sent.
-  Result<void> send_beat(const LockOf& lock, const NoteChange& change, Deadline deadline);
-  std::optional<Result<Term>> poll_beat();
+  Result<void> send_beat(const LockRef& lock, const NoteChange& change, Deadline deadline);
+  std::optional<Result<TermReply>> poll_beat();
 
   // Waits for the answer to a beat that nobody waited for any more. An error if it does not come.
   Result<void> catch_up(Deadline deadline);
 
   // Writes the note and lets go; with `park` the term goes on until its at-least-for time is over.
   // The session must have caught up.
-  Result<void> finish(const LockOf& lock, const NoteChange& change, bool park, Deadline deadline);
+  Result<void> finish(const LockRef& lock, const NoteChange& change, bool park, Deadline deadline);
 
   // Starts to wait for the lock in the server's queue, until it has it.
-  Result<void> wait_for(const LockOf& lock, const core::Claimant& claimant, Millis handoff,
+  Result<void> wait_for(const LockRef& lock, const core::Claimant& claimant, Millis claim_within,
                         Deadline deadline);
 
   enum class Wait : std::uint8_t { on, got_it, too_long, cancelled, broken };
@@ -85,18 +85,20 @@ class Session {
   void wait_again();  // after too_long
 
   // How long the server took for its last answer: to a beat, or to what it has to write.
-  enum class Asked : std::uint8_t { to_look, to_write };
-  [[nodiscard]] Millis last_took(Asked asked) const {
-    return asked == Asked::to_look ? beat_took_ : std::max(beat_took_, write_took_);
+  enum class CallKind : std::uint8_t { to_look, to_write };
+  [[nodiscard]] Millis last_took(CallKind asked) const {
+    return asked == CallKind::to_look ? beat_took_ : std::max(beat_took_, write_took_);
   }
 
   // What has come unasked: the grants that somebody revokes. False if the session has gone.
   bool listen(std::vector<GrantId>& revoked);
 
-  [[nodiscard]] const std::string& last_words() const { return last_words_; }
+  [[nodiscard]] const std::string& last_error() const { return last_error_; }
 
   // A change of the note that was sent and may or may not have been written.
-  [[nodiscard]] const std::optional<NoteChange>& unsettled() const { return unsettled_; }
+  [[nodiscard]] const std::optional<NoteChange>& unconfirmed_note() const {
+    return unconfirmed_note_;
+  }
 
  private:
   Session(const AdvisorySettings& settings, std::unique_ptr<postgres::Connection> connection)
@@ -105,7 +107,7 @@ class Session {
   Result<void> warm_up(Deadline deadline);
   void answered(const Result<postgres::Rows>& answer);
   void write(const NoteChange& change);
-  void settle(const Result<postgres::Rows>& answer);
+  void confirm_note(const Result<postgres::Rows>& answer);
   void wrote_since(Instant sent);
   Wait judge_wait(const Result<postgres::Rows>& result);
   [[nodiscard]] Millis timer(Millis span) const { return settings_.timers ? span : Millis{0}; }
@@ -118,9 +120,9 @@ class Session {
   Millis beat_took_{0};
   Millis write_took_{0};
   bool warm_ = false;
-  std::optional<NoteChange> unsettled_;
+  std::optional<NoteChange> unconfirmed_note_;
   std::string waiting_sql_;
-  std::string last_words_;
+  std::string last_error_;
 };
 
 }  // namespace baton::store::postgres_advisory

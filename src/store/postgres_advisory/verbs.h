@@ -11,15 +11,15 @@
 namespace baton::store::postgres_advisory {
 
 // One batch on its way through, under the store's lock. The server decides who holds what; what it
-// does not know, such as when a ticket is stale, is judged as core/apply.h does.
+// does not know, such as when a waiter is stale, is judged as core/apply.h does.
 class Verbs {
  public:
   // No request is begun after `send_by`.
-  Verbs(const AdvisorySettings& settings, Grants& grants, Control& control, Deadline send_by,
+  Verbs(const AdvisorySettings& settings, Grants& grants, ServerQueries& queries, Deadline send_by,
         Deadline deadline)
       : settings_(settings),
         grants_(grants),
-        control_(control),
+        queries_(queries),
         send_by_(send_by),
         deadline_(deadline) {}
 
@@ -47,37 +47,38 @@ class Verbs {
   Result<Reply> get(const Request& request);
 
   Result<Reply> take_free(const Request& request, std::unique_ptr<Session> session);
-  Result<Reply> take_again(Entry& entry, const Request& request);
-  Result<Reply> claim_handed(Entry& entry, const Request& request);
+  Result<Reply> take_again(GrantEntry& entry, const Request& request);
+  Result<Reply> claim_handed(GrantEntry& entry, const Request& request);
   struct Beat {
-    Entry* entry;
+    GrantEntry* entry;
     Reply* reply;
     bool matters;  // its asker cannot go on as if nothing had happened
     const NoteChange* change;
   };
-  Result<Reply> beat(Entry& entry);
+  Result<Reply> beat(GrantEntry& entry);
   Result<void> collect(std::vector<Beat>& beats, Deadline limit);
-  Result<Reply> after_beat(Entry& entry, const Result<Term>& term, const NoteChange& change);
+  Result<Reply> after_beat(GrantEntry& entry, const Result<TermReply>& term,
+                           const NoteChange& change);
   [[nodiscard]] Result<Reply> gone(const Request& request, const std::string& why) const;
-  Result<Reply> superseded(Entry* entry);
-  Result<bool> superseded_itself(const Request& request, const Seen& seen);
-  Result<Reply> wait(const Request& request, const Seen& seen, Reply blocked);
+  Result<Reply> superseded(GrantEntry* entry);
+  Result<bool> superseded_itself(const Request& request, const ServerView& seen);
+  Result<Reply> wait(const Request& request, const ServerView& seen, Reply blocked);
   Result<std::unique_ptr<Session>> session();
 
   [[nodiscard]] bool is_handed(const Request& request) const;
-  Result<const Seen*> seen(const std::string& key);
+  Result<const ServerView*> seen(const std::string& key);
   Result<std::optional<Reply>> denied(const Request& request);
   void settle(const std::string& key);
   void changed(const std::string& key);
   // Who is in the way of a request; the outcome is busy if somebody is, else granted.
-  [[nodiscard]] Reply obstacle(const Request& request, const Seen& seen) const;
+  [[nodiscard]] Reply obstacle(const Request& request, const ServerView& seen) const;
 
   const AdvisorySettings& settings_;
   Grants& grants_;
-  Control& control_;
+  ServerQueries& queries_;
   const Deadline send_by_;
   const Deadline deadline_;
-  std::map<std::string, Seen> seen_;
+  std::map<std::string, ServerView> seen_;
   std::vector<std::unique_ptr<Session>> sessions_;
   std::optional<Error> shortage_;
 };

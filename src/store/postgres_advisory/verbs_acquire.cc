@@ -17,18 +17,18 @@ bool is_superseded(const Note& note, std::optional<std::int64_t> if_below) {
 
 core::Claimant claimant_of(const Request& request) {
   core::Claimant claimant = core::claimant_of(request);
-  claimant.mode = request.asks[0].mode;
+  claimant.mode = request.targets[0].mode;
   return claimant;
 }
 
-LockOf lock_of(const Request& request, std::int64_t lock_key) {
-  return {lock_key, request.asks[0].key, request.grant, request.asks[0].mode};
+LockRef lock_of(const Request& request, std::int64_t lock_key) {
+  return {lock_key, request.targets[0].key, request.grant, request.targets[0].mode};
 }
 
 Millis millis_up(StoreTime time) { return std::chrono::ceil<Millis>(std::max(time, StoreTime{0})); }
 
 // A grant that was released and is only kept for its at_least_for.
-bool is_parked(const Seen& seen, GrantId grant) {
+bool is_parked(const ServerView& seen, GrantId grant) {
   return std::any_of(seen.holders.begin(), seen.holders.end(), [&](const auto& other) {
     return other.holder.grant == grant && other.holder.state == HolderState::parked;
   });
@@ -36,12 +36,12 @@ bool is_parked(const Seen& seen, GrantId grant) {
 
 }  // namespace
 
-Reply Verbs::obstacle(const Request& request, const Seen& seen) const {
-  const std::string& key = request.asks[0].key;
+Reply Verbs::obstacle(const Request& request, const ServerView& seen) const {
+  const std::string& key = request.targets[0].key;
   const StoreTime now = grants_.now();
-  core::NameState state = grants_.book().picture(key, seen);
-  const Entry* own = grants_.book().find(key, request.grant);
-  const auto blockers = core::blockers_of(state, request.grant, request.asks[0].mode,
+  core::NameState state = grants_.table().name_state(key, seen);
+  const GrantEntry* own = grants_.table().find(key, request.grant);
+  const auto blockers = core::blockers_of(state, request.grant, request.targets[0].mode,
                                           own != nullptr ? own->turn : core::kLastTurn);
   core::NameState in_the_way;
   StoreTime ends = StoreTime::max();
@@ -60,15 +60,15 @@ Reply Verbs::obstacle(const Request& request, const Seen& seen) const {
 }
 
 Result<Reply> Verbs::acquire(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   auto refusal = denied(request);
   if (!refusal) return refusal.error();
   if (*refusal) return **refusal;
   settle(key);
-  for (const auto& tombstone : grants_.book().at(key).tombstones) {
+  for (const auto& tombstone : grants_.table().at(key).tombstones) {
     if (tombstone.grant == request.grant) return lost("cancelled before it arrived");
   }
-  Entry* entry = grants_.book().find(key, request.grant);
+  GrantEntry* entry = grants_.table().find(key, request.grant);
   if (entry != nullptr && entry->holds) return take_again(*entry, request);
   auto now = seen(key);
   if (!now) return now.error();
@@ -91,14 +91,14 @@ Result<Reply> Verbs::acquire(const Request& request) {
 }
 
 Result<Reply> Verbs::take_free(const Request& request, std::unique_ptr<Session> session) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   const auto lock_key = seen_.at(key).lock_key;
   changed(key);
   const auto term = grants_.take(lock_of(request, lock_key), claimant_of(request),
                                  version_of(request), std::move(session), deadline_);
   if (!term) return term.error();
   switch (term->took) {
-    case Took::taken: return granted(*grants_.book().find(key, request.grant), term->note);
+    case Took::taken: return granted(*grants_.table().find(key, request.grant), term->note);
     case Took::superseded: return outcome(Outcome::superseded);
     case Took::denied: return outcome(Outcome::denied, "the store has another schema version");
     default: break;
@@ -115,20 +115,20 @@ Result<Reply> Verbs::take_free(const Request& request, std::unique_ptr<Session> 
 }
 
 // Queues up, or keeps its place, or answers busy.
-Result<Reply> Verbs::wait(const Request& request, const Seen& seen, Reply blocked) {
+Result<Reply> Verbs::wait(const Request& request, const ServerView& seen, Reply blocked) {
   blocked.outcome = Outcome::busy;
-  if (request.ticket <= Millis{0}) return blocked;
-  const std::string& key = request.asks[0].key;
-  if (Entry* entry = grants_.book().find(key, request.grant)) {
-    entry->stale = grants_.now() + StoreTime(request.ticket);
+  if (request.queue_ttl <= Millis{0}) return blocked;
+  const std::string& key = request.targets[0].key;
+  if (GrantEntry* entry = grants_.table().find(key, request.grant)) {
+    entry->stale = grants_.now() + StoreTime(request.queue_ttl);
   } else {
-    if (grants_.book().waiting() >= settings_.max_waiters) return blocked;
+    if (grants_.table().waiting() >= settings_.max_waiters) return blocked;
     auto with = session();
     if (!with) return with.error();
     const auto lock_key = seen.lock_key;
     if (auto queued =
-            grants_.queue_up(lock_of(request, lock_key), claimant_of(request), request.ticket,
-                             request.handoff, std::move(*with), deadline_);
+            grants_.queue_up(lock_of(request, lock_key), claimant_of(request), request.queue_ttl,
+                             request.claim_within, std::move(*with), deadline_);
         !queued) {
       return queued.error();
     }
@@ -140,16 +140,16 @@ Result<Reply> Verbs::wait(const Request& request, const Seen& seen, Reply blocke
 
 // The answer to an acquire of this grant was missing, and it was carried out: note and term are
 // written together.
-Result<bool> Verbs::superseded_itself(const Request& request, const Seen& seen) {
+Result<bool> Verbs::superseded_itself(const Request& request, const ServerView& seen) {
   const auto ordinal = request.change.ordinal;
   if (!ordinal || *ordinal != seen.note.ordinal ||
       *ordinal == std::numeric_limits<std::int64_t>::max() || !grants_.may_have_written(request)) {
     return false;
   }
-  return control_.has_term(lock_of(request, seen.lock_key), deadline_);
+  return queries_.has_term(lock_of(request, seen.lock_key), deadline_);
 }
 
-Result<Reply> Verbs::superseded(Entry* entry) {
+Result<Reply> Verbs::superseded(GrantEntry* entry) {
   if (entry != nullptr) {
     const std::string key = entry->lock.key;
     if (auto ended = grants_.end(*entry, {}, false, deadline_); !ended) return ended.error();
@@ -160,21 +160,21 @@ Result<Reply> Verbs::superseded(Entry* entry) {
 }
 
 Result<Reply> Verbs::claim(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   if (!is_handed(request)) {
     auto refusal = denied(request);
     if (!refusal) return refusal.error();
     if (*refusal) return **refusal;
   }
   settle(key);
-  Entry* entry = grants_.book().find(key, request.grant);
+  GrantEntry* entry = grants_.table().find(key, request.grant);
   if (entry != nullptr && entry->holds) return take_again(*entry, request);
   const auto now = seen(key);
   if (!now) return now.error();
   if (is_parked(**now, request.grant)) return lost("the grant has ended");
   if (entry == nullptr) return gone(request, "no longer in the queue");
   if (is_superseded((*now)->note, entry->holder.if_ordinal_below)) return superseded(entry);
-  if (request.ticket > Millis{0}) entry->stale = grants_.now() + StoreTime(request.ticket);
+  if (request.queue_ttl > Millis{0}) entry->stale = grants_.now() + StoreTime(request.queue_ttl);
   Reply blocked = obstacle(request, **now);
   blocked.outcome = Outcome::queued;
   return blocked;
@@ -182,16 +182,16 @@ Result<Reply> Verbs::claim(const Request& request) {
 
 // The grant is there: a waiter comes for it, or a request is repeated. Either way its time starts
 // again, so that `granted` always means a full ttl from when this request was sent.
-Result<Reply> Verbs::take_again(Entry& entry, const Request& request) {
+Result<Reply> Verbs::take_again(GrantEntry& entry, const Request& request) {
   if (entry.holder.revoked) return lost("revoked: " + entry.holder.reason);
   if (entry.holder.state == HolderState::handed) return claim_handed(entry, request);
   return beat(entry);
 }
 
-Result<Reply> Verbs::claim_handed(Entry& entry, const Request& request) {
+Result<Reply> Verbs::claim_handed(GrantEntry& entry, const Request& request) {
   const auto term =
       entry.session->claim(entry.lock, entry.holder, version_of(request), grants_.at(),
-                           grants_.patience(deadline_, Session::Asked::to_write, true));
+                           grants_.patience(deadline_, Session::CallKind::to_write, true));
   changed(entry.lock.key);
   if (!term) {
     if (!entry.session->usable()) grants_.lose(entry, term.error().message);

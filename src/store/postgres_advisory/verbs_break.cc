@@ -9,12 +9,12 @@
 namespace baton::store::postgres_advisory {
 
 Result<Reply> Verbs::break_holders(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   settle(key);
   const auto now = seen(key);
   if (!now) return now.error();
   const std::int64_t lock_key = (*now)->lock_key;
-  core::NameState state = grants_.book().picture(key, **now);
+  core::NameState state = grants_.table().name_state(key, **now);
   std::erase_if(state.holders, [&](const core::Holder& holder) {
     return !request.grant.empty() && holder.grant != request.grant;
   });
@@ -26,16 +26,16 @@ Result<Reply> Verbs::break_holders(const Request& request) {
   for (const core::Holder& holder : state.holders) grants.push_back(holder.grant);
   for (const auto& other : (*now)->holders) {
     const bool hit = std::find(grants.begin(), grants.end(), other.holder.grant) != grants.end();
-    if (hit && grants_.book().find(key, other.holder.grant) == nullptr && other.pid != 0) {
+    if (hit && grants_.table().find(key, other.holder.grant) == nullptr && other.pid != 0) {
       pids.push_back(other.pid);
     }
   }
   changed(key);
-  if (auto done = control_.revoke(lock_key, grants, request.reason, deadline_); !done) {
+  if (auto done = queries_.revoke(lock_key, grants, request.reason, deadline_); !done) {
     return done.error();
   }
   for (const GrantId grant : grants) {
-    Entry* entry = grants_.book().find(key, grant);
+    GrantEntry* entry = grants_.table().find(key, grant);
     if (entry == nullptr) continue;
     entry->holder.revoked = true;
     entry->holder.reason = request.reason;
@@ -43,7 +43,7 @@ Result<Reply> Verbs::break_holders(const Request& request) {
     if (request.immediately) grants_.drop(*entry, "broken", deadline_);
   }
   if (request.immediately) {
-    if (auto done = control_.tear_away(lock_key, grants, pids, deadline_); !done) {
+    if (auto done = queries_.terminate(lock_key, grants, pids, deadline_); !done) {
       if (done.error().code != Code::unauthorized) return done.error();
       return outcome(Outcome::denied,
                      "its session belongs to another role: only a superuser, that role or a member "

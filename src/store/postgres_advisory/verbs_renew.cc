@@ -23,7 +23,7 @@ bool wait_for_any(std::vector<pollfd>& sockets, Deadline deadline) {
 }  // namespace
 
 // For a grant that is there: a caller that is told busy would think that it is not.
-Result<Reply> Verbs::beat(Entry& entry) {
+Result<Reply> Verbs::beat(GrantEntry& entry) {
   if (auto sent = entry.session->send_beat(entry.lock, {}, deadline_); !sent) {
     if (entry.session->usable()) return sent.error();
     return after_beat(entry, sent.error(), {});
@@ -31,13 +31,14 @@ Result<Reply> Verbs::beat(Entry& entry) {
   Reply reply;
   const NoteChange none;
   std::vector<Beat> alone{{&entry, &reply, true, &none}};
-  if (auto heard = collect(alone, grants_.patience(deadline_, Session::Asked::to_look, true));
+  if (auto heard = collect(alone, grants_.patience(deadline_, Session::CallKind::to_look, true));
       !heard)
     return heard.error();
   return reply;
 }
 
-Result<Reply> Verbs::after_beat(Entry& entry, const Result<Term>& term, const NoteChange& change) {
+Result<Reply> Verbs::after_beat(GrantEntry& entry, const Result<TermReply>& term,
+                                const NoteChange& change) {
   if (!term) {
     if (entry.session->usable()) return outcome(Outcome::busy, term.error().message);
     const std::string why = "its session with the server has ended: " + term.error().message;
@@ -62,8 +63,8 @@ Result<Reply> Verbs::after_beat(Entry& entry, const Result<Term>& term, const No
   return granted(entry, term->note);
 }
 
-// Each is answered when its own session is. Whoever is late is told so, and heard before its next
-// beat.
+// Each is answered when its own session is. A late session is reported as such, and read before its
+// next beat.
 Result<void> Verbs::collect(std::vector<Beat>& beats, Deadline limit) {
   std::optional<Error> problem;
   std::vector<pollfd> sockets;
@@ -103,8 +104,8 @@ Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Re
   Result<void> done;
   const bool notes = std::any_of(requests.begin(), requests.end(),
                                  [](const Request* one) { return !one->change.empty(); });
-  const Deadline limit =
-      grants_.patience(deadline_, notes ? Session::Asked::to_write : Session::Asked::to_look, true);
+  const Deadline limit = grants_.patience(
+      deadline_, notes ? Session::CallKind::to_write : Session::CallKind::to_look, true);
   const auto collect_all = [&] {
     if (auto heard = collect(sent, limit); !heard) done = heard;
   };
@@ -114,11 +115,11 @@ Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Re
   };
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Request& request = *requests[i];
-    const std::string& key = request.asks[0].key;
+    const std::string& key = request.targets[0].key;
     const bool under_way = std::any_of(sent.begin(), sent.end(),
                                        [&](const Beat& one) { return one.entry->lock.key == key; });
     if (under_way) collect_all();
-    Entry* entry = grants_.book().find(key, request.grant);
+    GrantEntry* entry = grants_.table().find(key, request.grant);
     if (entry == nullptr || !entry->holds || entry->holder.expires <= grants_.now()) {
       answer(i, gone(request, grants_.why_lost(request.grant)));
     } else if (entry->holder.revoked) {

@@ -1,4 +1,4 @@
--- The shortest way to free names, for plain requests of one region, each name once. Gives the token
+-- The fast path to free names, for plain requests of one region, each name once. Gives the token
 -- of the first name; the others have those that follow, each by its place. If some were not free,
 -- it gives a list: that token, or 0 if it could give none, and the places of the names that
 -- apply.lua has to look at. Gives nothing at all if it came too late.

@@ -65,8 +65,8 @@ class RedisAdmin final : public StoreAdmin {
   RedisAdmin(redis::Settings settings, WallClock clock)
       : settings_(std::move(settings)),
         clock_(std::move(clock)),
-        service_(settings_),
-        seat_(settings_) {}
+        context_(settings_),
+        connections_(settings_) {}
 
   Result<StoreStatus> status(Deadline deadline) override {
     auto connection = connect(deadline);
@@ -79,7 +79,7 @@ class RedisAdmin final : public StoreAdmin {
       status.details.emplace_back(std::move(name), std::move(value));
     };
     add("server", "Redis " + (*connection)->server_version() +
-                      (service_.clustered ? ", cluster" : "") +
+                      (context_.clustered ? ", cluster" : "") +
                       ((*connection)->is_replica() ? ", a read-only replica" : ""));
     auto info = (*connection)->ask({"INFO", "everything"}, deadline);
     if (!info) return info.error();
@@ -113,10 +113,10 @@ class RedisAdmin final : public StoreAdmin {
     facts.memory_limit = config(server, "maxmemory", facts.info, deadline);
     facts.fsync = config(server, "appendfsync", facts.info, deadline);
     std::vector<Finding> measured;
-    if (!facts.replica && !service_.clustered) examine_speed(server, ttl, deadline, measured);
+    if (!facts.replica && !context_.clustered) examine_speed(server, ttl, deadline, measured);
     examine_clock(server, deadline, measured);
     if (auto damaged = store::damaged_finding(store::damaged_names([&](const Query& query) {
-          return redis::find(service_, seat_, query, std::nullopt, deadline);
+          return redis::find(context_, connections_, query, std::nullopt, deadline);
         }))) {
       measured.push_back(std::move(*damaged));
     }
@@ -125,14 +125,14 @@ class RedisAdmin final : public StoreAdmin {
 
   Result<void> forget_damaged(const std::string& key, Deadline deadline) override {
     if (auto connection = connect(deadline); !connection) return connection.error();
-    const std::string name = service_.layout.name(key);
+    const std::string name = context_.layout.name(key);
     const int slot = redis::slot_of(name);
-    auto server = seat_.to(service_.node_of(slot), deadline);
+    auto server = connections_.to(context_.node_of(slot), deadline);
     if (!server) return server.error();
     auto value = (*server)->ask({"GET", name}, deadline);
     if (value && value->is_error("MOVED ")) {
-      service_.learn_moved(value->text);
-      server = seat_.to(service_.node_of(slot), deadline);
+      context_.learn_moved(value->text);
+      server = connections_.to(context_.node_of(slot), deadline);
       if (!server) return server.error();
       value = (*server)->ask({"GET", name}, deadline);
     }
@@ -167,7 +167,7 @@ class RedisAdmin final : public StoreAdmin {
     auto connection = connect(deadline);
     if (!connection) return connection.error();
     const std::string number = std::to_string(floor);
-    if (service_.clustered) {
+    if (context_.clustered) {
       const auto now = (*connection)->server_time_at(BootClock::now(), deadline);
       if (!now) return now.error();
       if (floor >= static_cast<Token>(*now)) {
@@ -176,7 +176,7 @@ class RedisAdmin final : public StoreAdmin {
                          "in a cluster a region that is new starts at the server's clock, and the "
                          "floor is above that"};
       }
-    } else if (auto set = raise(**connection, service_.layout.floor(), number, deadline); !set) {
+    } else if (auto set = raise(**connection, context_.layout.floor(), number, deadline); !set) {
       return set;
     }
     return each_counter(deadline, [&](redis::Connection& at, const std::string& counter) {
@@ -188,18 +188,18 @@ class RedisAdmin final : public StoreAdmin {
   Result<redis::Connection*> connect(Deadline deadline) {
     auto connection = redis::Connection::open(settings_, settings_.node, deadline);
     if (!connection) return connection.error();
-    service_.clustered = (*connection)->clustered();
-    seat_.adopt(std::move(*connection));
-    return seat_.to(settings_.node, deadline);
+    context_.clustered = (*connection)->clustered();
+    connections_.adopt(std::move(*connection));
+    return connections_.to(settings_.node, deadline);
   }
 
   using AtCounter = std::function<Result<void>(redis::Connection&, const std::string& key)>;
   Result<void> each_counter(Deadline deadline, const AtCounter& look) {
-    return redis::scan(service_, seat_, service_.layout.counters_pattern(), deadline,
+    return redis::scan(context_, connections_, context_.layout.counters_pattern(), deadline,
                        [&](redis::Connection& at, const std::vector<Value>& found) {
                          Result<void> fine;
                          for (const Value& key : found) {
-                           if (!service_.layout.is_counter(key.text)) continue;
+                           if (!context_.layout.is_counter(key.text)) continue;
                            if (fine = look(at, key.text); !fine) break;
                          }
                          return fine;
@@ -209,7 +209,7 @@ class RedisAdmin final : public StoreAdmin {
   // A key that goes by itself.
   void examine_speed(redis::Connection& server, Millis ttl, Deadline deadline,
                      std::vector<Finding>& findings) const {
-    const std::string key = service_.layout.floor() + ".doctor";
+    const std::string key = context_.layout.floor() + ".doctor";
     bool full = false;
     const auto slowest = store::slowest_of(4, [&] {
       const auto set = server.ask({"SET", key, "", "PX", "1"}, deadline);
@@ -274,10 +274,10 @@ class RedisAdmin final : public StoreAdmin {
 
   Result<void> count(StoreStatus& status, Deadline deadline) {
     std::size_t names = 0;
-    auto scanned = redis::scan(service_, seat_, service_.layout.pattern({}), deadline,
+    auto scanned = redis::scan(context_, connections_, context_.layout.pattern({}), deadline,
                                [&](redis::Connection&, const std::vector<Value>& found) {
                                  for (const Value& key : found) {
-                                   names += service_.layout.key_in(key.text) ? 1 : 0;
+                                   names += context_.layout.key_in(key.text) ? 1 : 0;
                                  }
                                  return Result<void>{};
                                });
@@ -300,8 +300,8 @@ class RedisAdmin final : public StoreAdmin {
 
   const redis::Settings settings_;
   const WallClock clock_;
-  redis::Service service_;
-  redis::Seat seat_;
+  redis::StoreContext context_;
+  redis::ConnectionSet connections_;
 };
 
 }  // namespace

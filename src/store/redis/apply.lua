@@ -79,7 +79,7 @@ function batch.sole(token, since, expires, ttl, at_least, grant, mode, rest)
          '\176' .. grant .. string.char(mode, 0, 194) .. rest .. '\144\144\1610\160'
 end
 
-local ends = batch.ends  -- of what the short ways have written, when it may be forgotten
+local ends = batch.ends  -- of what the fast paths have written, when it may be forgotten
 
 local function take_free(n, r)
   local token = batch.next(n)

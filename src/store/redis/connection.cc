@@ -40,7 +40,7 @@ std::optional<std::int64_t> time_in(const Value& value) {
 }
 
 // hiredis connects in whole: its non-blocking connect would not try a host's next address.
-int connect_to(const Node& node, Millis patience, std::string& why) {
+int connect_to(const Endpoint& node, Millis patience, std::string& why) {
   const timeval limit{patience.count() / 1000, (patience.count() % 1000) * 1000};
   redisContext* context = node.port == 0
                               ? redisConnectUnixWithTimeout(node.host.c_str(), limit)
@@ -60,7 +60,7 @@ int connect_to(const Node& node, Millis patience, std::string& why) {
   return socket;
 }
 
-void tune(int socket, const Node& node, Millis patience) {
+void tune(int socket, const Endpoint& node, Millis patience) {
   const timeval slice{0, std::chrono::microseconds(kReadSlice).count()};
   (void)setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &slice, sizeof slice);
   if (node.port == 0) return;
@@ -118,7 +118,7 @@ bool wait_for(int socket, short events, Deadline deadline) {
   }
 }
 
-Connection::Connection(const Settings& settings, Node node)
+Connection::Connection(const Settings& settings, Endpoint node)
     : settings_(settings), node_(std::move(node)), reader_(new_reader()) {}
 
 Connection::~Connection() {
@@ -127,7 +127,7 @@ Connection::~Connection() {
   if (reader_ != nullptr) redisReaderFree(reader_);
 }
 
-Result<std::unique_ptr<Connection>> Connection::open(const Settings& settings, const Node& node,
+Result<std::unique_ptr<Connection>> Connection::open(const Settings& settings, const Endpoint& node,
                                                      Deadline deadline) {
   std::unique_ptr<Connection> connection(new Connection(settings, node));
   if (auto connected = connection->connect(deadline); !connected) return connected.error();

@@ -44,11 +44,10 @@ struct Value {
 
 // One connection to one server. Every wait ends at its deadline. Not thread-safe.
 //
-// A connection is made once and never mended: after an error it is unusable, and whoever owns it
-// opens another.
+// A connection is never repaired: after an error it is unusable, and its owner opens a new one.
 class Connection {
  public:
-  static Result<std::unique_ptr<Connection>> open(const Settings& settings, const Node& node,
+  static Result<std::unique_ptr<Connection>> open(const Settings& settings, const Endpoint& node,
                                                   Deadline deadline);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -84,7 +83,7 @@ class Connection {
   void learn_time(std::int64_t micros, Instant received);
 
  private:
-  Connection(const Settings& settings, Node node);
+  Connection(const Settings& settings, Endpoint node);
 
   Result<void> connect(Deadline deadline);
   Result<void> begin_session(Deadline deadline);
@@ -98,7 +97,7 @@ class Connection {
   void read_greeting(const Value& greeting);
 
   const Settings& settings_;
-  Node node_;
+  Endpoint node_;
   int socket_ = -1;
   std::unique_ptr<Tls> tls_;  // with rediss:
   redisReader* reader_;

@@ -22,19 +22,20 @@ Error only_looked(Error error) {
 }
 
 // The masters of a cluster; else the one server.
-Result<std::vector<Node>> masters(Service& service, Seat& seat, Deadline deadline) {
-  if (!service.clustered) return std::vector{service.settings.node};
-  auto connection = seat.to(service.settings.node, deadline);
+Result<std::vector<Endpoint>> masters(StoreContext& context, ConnectionSet& connections,
+                                      Deadline deadline) {
+  if (!context.clustered) return std::vector{context.settings.node};
+  auto connection = connections.to(context.settings.node, deadline);
   if (!connection) return connection.error();
   auto slots = (*connection)->ask({"CLUSTER", "SLOTS"}, deadline);
   if (!slots) return slots.error();
-  if (slots->kind == Value::Kind::error) return error_for(slots->text, service.settings);
-  std::set<Node> nodes;
+  if (slots->kind == Value::Kind::error) return error_for(slots->text, context.settings);
+  std::set<Endpoint> nodes;
   for (const Value& range : slots->list) {
     if (range.list.size() < 3 || range.list[2].list.size() < 2) continue;
     const Value& master = range.list[2];
     const std::string& host = master.list[0].text;
-    nodes.insert({host.empty() ? service.settings.node.host : host,
+    nodes.insert({host.empty() ? context.settings.node.host : host,
                   static_cast<int>(master.list[1].number)});
   }
   return std::vector(nodes.begin(), nodes.end());
@@ -53,14 +54,14 @@ struct Names {
   }
 };
 
-Result<Names> names_after(Service& service, Seat& seat, const Query& query,
+Result<Names> names_after(StoreContext& context, ConnectionSet& connections, const Query& query,
                           const std::string& after, Deadline deadline) {
   Names names;
-  const std::string pattern = service.layout.pattern(core::key_prefix(query));
-  auto scanned = scan(service, seat, pattern, deadline,
+  const std::string pattern = context.layout.pattern(core::key_prefix(query));
+  auto scanned = scan(context, connections, pattern, deadline,
                       [&](Connection&, const std::vector<Value>& found) -> Result<void> {
                         for (const Value& redis_key : found) {
-                          auto key = service.layout.key_in(redis_key.text);
+                          auto key = context.layout.key_in(redis_key.text);
                           if (key && *key > after) names.offer(std::move(*key));
                         }
                         return {};
@@ -77,32 +78,34 @@ struct Read {
   core::StoreTime now{0};
 };
 
-Result<Read> read_from(Service& service, Seat& seat, const Node& node, const Chunk& keys,
-                       Deadline deadline) {
-  auto connection = seat.to(node, deadline);
+Result<Read> read_from(StoreContext& context, ConnectionSet& connections, const Endpoint& node,
+                       const Chunk& keys, Deadline deadline) {
+  auto connection = connections.to(node, deadline);
   if (!connection) return connection.error();
   Commands commands;
-  for (const auto& key : keys) commands.add({"GET", service.layout.name(key)});
+  for (const auto& key : keys) commands.add({"GET", context.layout.name(key)});
   commands.add({"TIME"});
   auto values = (*connection)->exchange(commands, deadline);
   if (!values) return values.error();
   const Value time = std::move(values->back());
   values->pop_back();
-  if (time.list.size() != 2) return error_for(time.text, service.settings);
+  if (time.list.size() != 2) return error_for(time.text, context.settings);
   return Read{std::move(*values), core::StoreTime(std::stoll(time.list[0].text) * 1'000'000 +
                                                   std::stoll(time.list[1].text))};
 }
 
 // In a cluster each name by itself: a page is not worth more.
-Result<Read> read_names(Service& service, Seat& seat, const Chunk& keys, Deadline deadline) {
-  if (!service.clustered) return read_from(service, seat, service.settings.node, keys, deadline);
+Result<Read> read_names(StoreContext& context, ConnectionSet& connections, const Chunk& keys,
+                        Deadline deadline) {
+  if (!context.clustered)
+    return read_from(context, connections, context.settings.node, keys, deadline);
   Read all;
   for (const auto& key : keys) {
-    const int slot = slot_of(service.layout.name(key));
-    auto read = read_from(service, seat, service.node_of(slot), {key}, deadline);
+    const int slot = slot_of(context.layout.name(key));
+    auto read = read_from(context, connections, context.node_of(slot), {key}, deadline);
     if (read && read->values[0].is_error("MOVED ")) {
-      service.learn_moved(read->values[0].text);
-      read = read_from(service, seat, service.node_of(slot), {key}, deadline);
+      context.learn_moved(read->values[0].text);
+      read = read_from(context, connections, context.node_of(slot), {key}, deadline);
     }
     if (!read) return read.error();
     all.values.push_back(std::move(read->values[0]));
@@ -126,19 +129,20 @@ std::optional<Result<core::NameState>> state_in(const Value& value) {
   }
 }
 
-Result<void> scan(Service& service, Seat& seat, const std::string& pattern, Deadline deadline,
+Result<void> scan(StoreContext& context, ConnectionSet& connections, const std::string& pattern,
+                  Deadline deadline,
                   const std::function<Result<void>(Connection&, const std::vector<Value>&)>& take) {
-  const auto nodes = masters(service, seat, deadline);
+  const auto nodes = masters(context, connections, deadline);
   if (!nodes) return nodes.error();
-  for (const Node& node : *nodes) {
-    auto connection = seat.to(node, deadline);
+  for (const Endpoint& node : *nodes) {
+    auto connection = connections.to(node, deadline);
     if (!connection) return connection.error();
     std::string cursor = "0";
     do {
       auto page =
           (*connection)->ask({"SCAN", cursor, "MATCH", pattern, "COUNT", kScanCount}, deadline);
       if (!page) return page.error();
-      if (page->list.size() != 2) return error_for(page->text, service.settings);
+      if (page->list.size() != 2) return error_for(page->text, context.settings);
       cursor = page->list[0].text;
       if (auto taken = take(**connection, page->list[1].list); !taken) return taken;
     } while (cursor != "0");
@@ -146,18 +150,18 @@ Result<void> scan(Service& service, Seat& seat, const std::string& pattern, Dead
   return {};
 }
 
-Result<Page<LockInfo>> find(Service& service, Seat& seat, const Query& query,
+Result<Page<LockInfo>> find(StoreContext& context, ConnectionSet& connections, const Query& query,
                             std::optional<core::StoreTime> at, Deadline deadline) {
   const std::size_t limit = std::max<std::size_t>(query.limit, 1);
   Page<LockInfo> page;
   std::string after = query.after;
   for (;;) {
-    const auto names = names_after(service, seat, query, after, deadline);
+    const auto names = names_after(context, connections, query, after, deadline);
     if (!names) return only_looked(names.error());
     for (auto it = names->keys.begin(); it != names->keys.end();) {
       Chunk keys;
       for (; it != names->keys.end() && keys.size() < kChunk; ++it) keys.push_back(*it);
-      const auto read = read_names(service, seat, keys, deadline);
+      const auto read = read_names(context, connections, keys, deadline);
       if (!read) return only_looked(read.error());
       for (std::size_t i = 0; i < keys.size(); ++i) {
         const Value& value = read->values[i];

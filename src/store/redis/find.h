@@ -11,15 +11,17 @@ namespace baton::store::redis {
 
 // A page of names. SCAN knows no order, so every page looks at all names that may match; it keeps
 // the first few thousand of them in mind, not all.
-[[nodiscard]] Result<Page<LockInfo>> find(Service& service, Seat& seat, const Query& query,
-                                          std::optional<core::StoreTime> at, Deadline deadline);
+[[nodiscard]] Result<Page<LockInfo>> find(StoreContext& context, ConnectionSet& connections,
+                                          const Query& query, std::optional<core::StoreTime> at,
+                                          Deadline deadline);
 
 // What the value of a name means: nothing if there is none, an error if it is damaged.
 [[nodiscard]] std::optional<Result<core::NameState>> state_in(const Value& value);
 
 // Everything under a pattern, on every master of a cluster, a piece at a time.
 [[nodiscard]] Result<void> scan(
-    Service& service, Seat& seat, const std::string& pattern, Deadline deadline,
+    StoreContext& context, ConnectionSet& connections, const std::string& pattern,
+    Deadline deadline,
     const std::function<Result<void>(Connection&, const std::vector<Value>&)>& take);
 
 }  // namespace baton::store::redis

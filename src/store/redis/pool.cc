@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <thread>
 
-#include "store/common/some_bits.h"
+#include "store/common/jitter_bits.h"
 
 namespace baton::store::redis {
 
-Result<Connection*> Seat::to(const Node& node, Deadline deadline) {
+Result<Connection*> ConnectionSet::to(const Endpoint& node, Deadline deadline) {
   auto& connection = connections_[node];
   if (connection && connection->still_there()) return connection.get();
   if (brief_) deadline = std::min<Deadline>(deadline, BootClock::now() + settings_.apply_limit / 4);
@@ -26,7 +26,7 @@ Result<Connection*> Seat::to(const Node& node, Deadline deadline) {
     }
     // A node that a cluster no longer has is not worth waiting for.
     if (!opened.error().retryable || node != settings_.node) return opened.error();
-    const Millis pause = backoff_.next(some_bits());
+    const Millis pause = backoff_.next(jitter_bits());
     next_try_ = BootClock::now() + pause;
     if (brief_ || next_try_ >= deadline) {
       opened.error().retry_after = pause;
@@ -36,23 +36,23 @@ Result<Connection*> Seat::to(const Node& node, Deadline deadline) {
   }
 }
 
-bool Seat::connected() const {
+bool ConnectionSet::connected() const {
   const auto it = connections_.find(settings_.node);
   return it != connections_.end() && it->second && it->second->still_there();
 }
 
-std::optional<std::size_t> Pool::free_seat(Lane lane) const {
+std::optional<std::size_t> Pool::free_set(Lane lane) const {
   if (lane == Lane::renewals) return taken_[2] ? std::nullopt : std::optional<std::size_t>(2);
   for (std::size_t i = 0; i < 2; ++i) {
-    if (!taken_[i] && (lane == Lane::requests || seats_[i].connected())) return i;
+    if (!taken_[i] && (lane == Lane::requests || sets_[i].connected())) return i;
   }
   return std::nullopt;
 }
 
-Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
+Result<Pool::Borrowed> Pool::take(Lane lane, Deadline deadline) {
   std::unique_lock lock(mutex_);
   std::optional<std::size_t> found;
-  while (!(found = free_seat(lane))) {
+  while (!(found = free_set(lane))) {
     const bool hopeless = lane == Lane::shared && !taken_[0] && !taken_[1];
     const auto left = deadline - BootClock::now();
     if (hopeless || left <= left.zero()) {
@@ -63,13 +63,13 @@ Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
     freed_.wait_for(lock, left);
   }
   taken_[*found] = true;
-  return Lease(*this, *found);
+  return Borrowed(*this, *found);
 }
 
-void Pool::give_back(std::size_t seat) {
+void Pool::give_back(std::size_t index) {
   {
     const std::lock_guard lock(mutex_);
-    taken_[seat] = false;
+    taken_[index] = false;
   }
   freed_.notify_all();
 }

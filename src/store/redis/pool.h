@@ -21,11 +21,11 @@ enum class Lane { requests, renewals, shared };
 // The connections of one caller at a time: to the server that the URL names and, in a cluster, to
 // those that it sends us to. Opened when first needed and again after a failure, with a pause that
 // grows.
-class Seat {
+class ConnectionSet {
  public:
-  explicit Seat(const Settings& settings) : settings_(settings) {}
+  explicit ConnectionSet(const Settings& settings) : settings_(settings) {}
 
-  Result<Connection*> to(const Node& node, Deadline deadline);
+  Result<Connection*> to(const Endpoint& node, Deadline deadline);
   [[nodiscard]] bool connected() const;  // to the server that the URL names
 
   // While set, a connection is tried once and briefly, and not in the pause after a failure.
@@ -36,48 +36,49 @@ class Seat {
 
  private:
   const Settings& settings_;
-  std::map<Node, std::unique_ptr<Connection>> connections_;
+  std::map<Endpoint, std::unique_ptr<Connection>> connections_;
   core::Backoff backoff_{Millis(20), Millis(2000)};
   Instant next_try_{};
   bool brief_ = false;
 };
 
-// Two seats for requests and one for renewals. Thread-safe.
+// Two connection sets for requests and one for renewals. Thread-safe.
 class Pool {
  public:
   explicit Pool(const Settings& settings)
-      : settings_(settings), seats_{Seat(settings), Seat(settings), Seat(settings)} {}
+      : settings_(settings),
+        sets_{ConnectionSet(settings), ConnectionSet(settings), ConnectionSet(settings)} {}
 
-  // A seat for one caller, back in the pool at the end of the scope.
-  class Lease {
+  // A connection set for one caller, back in the pool at the end of the scope.
+  class Borrowed {
    public:
-    Lease(Pool& pool, std::size_t seat) : pool_(&pool), seat_(seat) {}
-    Lease(Lease&& other) noexcept
-        : pool_(std::exchange(other.pool_, nullptr)), seat_(other.seat_) {}
-    Lease& operator=(Lease&&) = delete;
-    ~Lease() {
-      if (pool_ != nullptr) pool_->give_back(seat_);
+    Borrowed(Pool& pool, std::size_t index) : pool_(&pool), index_(index) {}
+    Borrowed(Borrowed&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)), index_(other.index_) {}
+    Borrowed& operator=(Borrowed&&) = delete;
+    ~Borrowed() {
+      if (pool_ != nullptr) pool_->give_back(index_);
     }
-    Seat& operator*() const { return pool_->seats_[seat_]; }
-    Seat* operator->() const { return &pool_->seats_[seat_]; }
+    ConnectionSet& operator*() const { return pool_->sets_[index_]; }
+    ConnectionSet* operator->() const { return &pool_->sets_[index_]; }
 
    private:
     Pool* pool_;
-    std::size_t seat_;
+    std::size_t index_;
   };
 
-  // Waits for a free seat until the deadline. With Lane::shared: for one of requests that is
-  // connected, and not at all if none is.
-  Result<Lease> take(Lane lane, Deadline deadline);
+  // Waits for a free connection set until the deadline. With Lane::shared: for one of requests that
+  // is connected, and not at all if none is.
+  Result<Borrowed> take(Lane lane, Deadline deadline);
 
  private:
-  [[nodiscard]] std::optional<std::size_t> free_seat(Lane lane) const;
-  void give_back(std::size_t seat);
+  [[nodiscard]] std::optional<std::size_t> free_set(Lane lane) const;
+  void give_back(std::size_t index);
 
   const Settings& settings_;
   std::mutex mutex_;
   std::condition_variable freed_;
-  std::array<Seat, 3> seats_;
+  std::array<ConnectionSet, 3> sets_;
   std::array<bool, 3> taken_{};
 };
 

@@ -16,13 +16,13 @@ class RedisStore final : public LockStore {
   RedisStore(Settings settings, RedisOptions options)
       : settings_(std::move(settings)),
         options_(std::move(options)),
-        service_(settings_, options_.contended_for),
+        context_(settings_, options_.contended_for),
         pool_(settings_),
-        listener_(settings_, service_.layout) {}
+        listener_(settings_, context_.layout) {}
 
   Result<void> open(Deadline deadline) {
-    auto seat = pool_.take(Lane::requests, deadline);
-    if (!seat) return seat.error();
+    auto connections = pool_.take(Lane::requests, deadline);
+    if (!connections) return connections.error();
     auto connection = Connection::open(settings_, settings_.node, deadline);
     if (!connection) return connection.error();
     if ((*connection)->is_replica()) {
@@ -30,33 +30,33 @@ class RedisStore final : public LockStore {
           .code = Code::bad_store,
           .message = settings_.location + " is a read-only replica: give the master's address"};
     }
-    service_.clustered = (*connection)->clustered();
-    if (auto loaded = service_.scripts.load(**connection, settings_, deadline); !loaded) {
+    context_.clustered = (*connection)->clustered();
+    if (auto loaded = context_.scripts.load(**connection, settings_, deadline); !loaded) {
       return loaded;
     }
-    (*seat)->adopt(std::move(*connection));
+    (*connections)->adopt(std::move(*connection));
     return {};
   }
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     const Instant entered = BootClock::now();
     return contained([&]() -> Result<std::vector<Reply>> {
-      BatchRun run(batch, at(), service_);
+      BatchRun run(batch, at(), context_);
       if (run.nothing_to_send()) return run.replies();
       if (run.lane() == Lane::renewals) {
         if (auto renewed = renew_briefly(run, entered, deadline)) return std::move(*renewed);
       }
-      auto seat = pool_.take(run.lane(), deadline);
-      if (!seat) return seat.error();
-      return run.send(**seat, entered, deadline);
+      auto connections = pool_.take(run.lane(), deadline);
+      if (!connections) return connections.error();
+      return run.send(**connections, entered, deadline);
     });
   }
 
   Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
     return contained([&]() -> Result<Page<LockInfo>> {
-      auto seat = pool_.take(Lane::requests, deadline);
-      if (!seat) return seat.error();
-      return redis::find(service_, **seat, query, at(), deadline);
+      auto connections = pool_.take(Lane::requests, deadline);
+      if (!connections) return connections.error();
+      return redis::find(context_, **connections, query, at(), deadline);
     });
   }
 
@@ -109,7 +109,7 @@ class RedisStore final : public LockStore {
 
   const Settings settings_;
   const RedisOptions options_;
-  Service service_;
+  StoreContext context_;
   Pool pool_;
   Listener listener_;
 };

@@ -15,7 +15,7 @@ namespace baton::store {
 struct RedisOptions {
   std::string url;
   std::function<core::StoreTime()> now;  // for tests: instead of the server's clock
-  Millis contended_for = kContendedFor;  // a name that was busy takes no short way for so long
+  Millis contended_for = kContendedFor;  // a name that was busy takes no fast path for so long
 };
 
 Result<std::unique_ptr<LockStore>> open_redis_store(RedisOptions options, Deadline deadline);

@@ -1,4 +1,4 @@
--- The shortest way to end plain grants that are alone on their names, each name once. Gives the
+-- The fast path that ends plain grants that are alone on their names, each name once. Gives the
 -- places of the names that apply.lua has to look at, or 0 if there are none. A name's key ends with
 -- the last of its grants, so what is there is held; and a grant that somebody gave up may end late,
 -- for it is nobody else's.

@@ -15,7 +15,7 @@ namespace {
 namespace lua = embedded::store_redis;
 
 // The long way is one function that apply.lua calls if it must: to make all of its functions costs
-// more than a short way does.
+// more than a fast path does.
 const std::string& apply_script() {
   static const std::string script = "local function baton_long_way(batch)\n" +
                                     std::string(lua::state_lua) + std::string(lua::settle_lua) +

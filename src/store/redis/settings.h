@@ -10,15 +10,15 @@
 namespace baton::store::redis {
 
 // A server of a cluster, or the one that the URL names.
-struct Node {
+struct Endpoint {
   std::string host;  // or the path of a socket, with port 0
   int port = 0;
-  auto operator<=>(const Node&) const = default;
+  auto operator<=>(const Endpoint&) const = default;
 };
 
 // What a store URL says: see docs/stores/redis.md.
 struct Settings {
-  Node node;
+  Endpoint node;
   std::string user;
   std::string password;
   bool authenticates = false;

@@ -56,7 +56,7 @@ local function state_of(n)
     state = {holders = {}, waiters = {}, tombstones = {}, ordinal = '0', text = ''}
   end
   state.n = n
-  state.dirty = batch.ends[n] ~= nil  -- a short way has been here
+  state.dirty = batch.ends[n] ~= nil  -- a fast path has been here
   states[n] = state
   batch.long[n] = true
   return state

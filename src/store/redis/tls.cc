@@ -74,7 +74,7 @@ BIO* new_bio(int socket) {
 }
 
 // What OpenSSL said first is the cause; the rest is where it happened.
-std::string last_words() {
+std::string openssl_error() {
   const auto code = ERR_peek_error();
   const char* const reason = code == 0 ? nullptr : ERR_reason_error_string(code);
   ERR_clear_error();
@@ -88,7 +88,7 @@ Error unusable(const Settings& settings, const std::string& what) {
 Result<Context> context_for(const Settings& settings) {
   ERR_clear_error();
   Context context(SSL_CTX_new(TLS_client_method()));
-  if (context == nullptr) return unusable(settings, last_words());
+  if (context == nullptr) return unusable(settings, openssl_error());
   SSL_CTX* const made = context.get();
   SSL_CTX_set_min_proto_version(made, TLS1_2_VERSION);
   SSL_CTX_set_options(made, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -101,14 +101,14 @@ Result<Context> context_for(const Settings& settings) {
                             ? SSL_CTX_set_default_verify_paths(made) == 1
                             : SSL_CTX_load_verify_file(made, settings.ca_file.c_str()) == 1;
     if (!loaded)
-      return unusable(settings, "cannot read ca=" + settings.ca_file + ": " + last_words());
+      return unusable(settings, "cannot read ca=" + settings.ca_file + ": " + openssl_error());
   }
   if (settings.cert_file.empty()) return context;
   if (SSL_CTX_use_certificate_chain_file(made, settings.cert_file.c_str()) != 1) {
-    return unusable(settings, "cannot read cert=" + settings.cert_file + ": " + last_words());
+    return unusable(settings, "cannot read cert=" + settings.cert_file + ": " + openssl_error());
   }
   if (SSL_CTX_use_PrivateKey_file(made, settings.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return unusable(settings, "cannot use key=" + settings.key_file + ": " + last_words());
+    return unusable(settings, "cannot use key=" + settings.key_file + ": " + openssl_error());
   }
   return context;
 }
@@ -133,13 +133,13 @@ int clamped(std::size_t size) {
 
 Tls::~Tls() { SSL_free(session_); }
 
-Result<std::unique_ptr<Tls>> Tls::handshake(int socket, const Settings& settings, const Node& node,
-                                            Deadline deadline) {
+Result<std::unique_ptr<Tls>> Tls::handshake(int socket, const Settings& settings,
+                                            const Endpoint& node, Deadline deadline) {
   auto context = context_for(settings);
   if (!context) return context.error();
   std::unique_ptr<Tls> tls(new Tls(SSL_new(context->get())));
   BIO* const bio = tls->session_ == nullptr ? nullptr : new_bio(socket);
-  if (bio == nullptr) return unusable(settings, last_words());
+  if (bio == nullptr) return unusable(settings, openssl_error());
   SSL_set_bio(tls->session_, bio, bio);  // owns it now
   if (settings.cert_file.empty()) {
     const auto asked_for_one = [](SSL*, void* flag) {
@@ -177,7 +177,8 @@ Result<void> Tls::shake_hands(int socket, Deadline deadline) {
     error.retryable = false;
     return error;
   }
-  error.message = ERR_peek_error() == 0 ? "the server has hung up in the handshake" : last_words();
+  error.message =
+      ERR_peek_error() == 0 ? "the server has hung up in the handshake" : openssl_error();
   error.message += "; is this the port on which the server speaks TLS?";
   return error;
 }
@@ -194,7 +195,7 @@ ssize_t Tls::failed(int result) {
       return cause == 0 ? 0 : -1;
     default: break;
   }
-  problem_ = "TLS: " + last_words();
+  problem_ = "TLS: " + openssl_error();
   errno = EPROTO;
   return -1;
 }

@@ -21,7 +21,7 @@ class Tls {
   // Verifies the server's certificate and its name, unless the settings say otherwise. The files
   // are read each time, so that renewed certificates are used without a restart.
   static Result<std::unique_ptr<Tls>> handshake(int socket, const Settings& settings,
-                                                const Node& node, Deadline deadline);
+                                                const Endpoint& node, Deadline deadline);
   ~Tls();
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;

@@ -162,7 +162,7 @@ local verbs = {
   [6] = break_holders, [7] = look
 }
 
--- What each verb says behind [verb, grant, names]: see parcel.cc.
+-- What each verb says behind [verb, grant, names]: see apply_arguments.cc.
 local function read(r)
   local verb = r[1]
   local q = {grant = r[2], names = type(r[3]) == 'table' and r[3] or {r[3]}}
