@@ -2,14 +2,14 @@
 
 #include <stdexcept>
 
-#include "net/base64.h"
+#include "http_client/base64.h"
 #include "stores/paired_samples.h"
 
 namespace baton::bench {
 namespace {
 
 using namespace std::chrono_literals;
-using net::to_base64;
+using http_client::to_base64;
 
 constexpr std::size_t kDocumentBytes = 230;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 
 namespace baton::bench {
 
@@ -30,7 +30,7 @@ class EtcdFloor {
   void listen(const std::stop_token& stop);
 
   const std::string url_;
-  net::HttpClient http_;
+  http_client::HttpClient http_;
   std::string lease_;
   int created_ = 0;
   std::mutex mutex_;

@@ -18,7 +18,7 @@ std::string version_of(const std::string& lease) {
   return json::parse(lease)["metadata"]["resourceVersion"];
 }
 
-net::HttpSettings settings_of(const test::KubeServer& server) {
+http_client::HttpSettings settings_of(const test::KubeServer& server) {
   return {.tls = {.ca_file = server.ca_file()}};
 }
 
@@ -57,14 +57,14 @@ std::string KubernetesFloor::lease(const std::string& name, const std::string& v
 
 std::string KubernetesFloor::send(const std::string& method, const std::string& path,
                                   const std::string& body) {
-  auto answer =
-      http_.send({.method = method,
-                  .url = server_.address() + path,
-                  .headers = {{"Authorization", net::bearer_auth(test::KubeServer::token("admin"))},
-                              {"Content-Type", "application/json"},
-                              {"Accept", "application/json"}},
-                  .body = body},
-                 BootClock::now() + 10s);
+  auto answer = http_.send(
+      {.method = method,
+       .url = server_.address() + path,
+       .headers = {{"Authorization", http_client::bearer_auth(test::KubeServer::token("admin"))},
+                   {"Content-Type", "application/json"},
+                   {"Accept", "application/json"}},
+       .body = body},
+      BootClock::now() + 10s);
   if (!answer) throw std::runtime_error(answer.error().message);
   if (!answer->ok()) throw std::runtime_error(method + " " + path + ": " + answer->body);
   return std::move(answer->body);
@@ -107,7 +107,7 @@ void KubernetesFloor::listen(const std::stop_token& stop) {
   [[maybe_unused]] const auto ended = http_.stream(
       {.method = "GET",
        .url = server_.address() + leases_ + "?watch=true&fieldSelector=metadata.name%3D" + kHeard,
-       .headers = {{"Authorization", net::bearer_auth(test::KubeServer::token("admin"))}}},
+       .headers = {{"Authorization", http_client::bearer_auth(test::KubeServer::token("admin"))}}},
       on_line, stop);
 }
 

@@ -29,7 +29,7 @@ class KubernetesFloor {
 
   const test::KubeServer& server_;
   const std::string leases_;  // the path of all
-  net::HttpClient http_;
+  http_client::HttpClient http_;
   std::string template_;  // JSON
   std::string version_;   // of the Lease whose events are heard
   int created_ = 0;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/harness.h"
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 #include "store/etcd/etcd_store.h"
 #include "store/etcd/settings.h"
 #include "support/certificates.h"
@@ -250,10 +250,10 @@ TEST(EtcdOpen, a_token_from_before_a_user_was_added_is_replaced) {
       {.arguments = {"--auth-token",
                      "jwt,sign-method=RS256,pub-key=" + (dir / "public.pem").string() +
                          ",priv-key=" + (dir / "key.pem").string()}});
-  net::HttpClient http;
+  http_client::HttpClient http;
   std::string token;
   const auto post = [&](const std::string& path, const std::string& body) {
-    net::HttpRequest request{
+    http_client::HttpRequest request{
         .method = "POST", .url = "http://" + server.endpoint() + path, .body = body};
     if (!token.empty()) request.headers.emplace_back("Authorization", token);
     const auto answer = http.send(request, soon());

@@ -10,9 +10,9 @@
 
 #include "baton/kubernetes_store.h"
 #include "examine_support.h"
+#include "http_client/base64.h"
 #include "json/json.h"
 #include "kubernetes_support.h"
-#include "net/base64.h"
 #include "support/fault_proxy.h"
 
 namespace baton::test {
@@ -252,7 +252,8 @@ TEST_F(KubernetesAccess, a_client_certificate_is_enough) {
          {{{"name", "c"},
            {"cluster",
             {{"server", server->address()},
-             {"certificate-authority-data", net::to_base64(read_file(server->ca_file()))}}}}}},
+             {"certificate-authority-data",
+              http_client::to_base64(read_file(server->ca_file()))}}}}}},
         {"users", {{{"name", "u"}, {"user", user}}}}};
     return "k8s://" + space + "?kubeconfig=" + path.string();
   };
@@ -260,8 +261,9 @@ TEST_F(KubernetesAccess, a_client_certificate_is_enough) {
       open({.url = config({{"client-certificate", made.certificate}, {"client-key", made.key}})});
   EXPECT_EQ(outcome(*by_file, acquire(1, kName)), Outcome::granted);
   auto by_data =
-      open({.url = config({{"client-certificate-data", net::to_base64(read_file(made.certificate))},
-                           {"client-key-data", net::to_base64(read_file(made.key))}})});
+      open({.url = config(
+                {{"client-certificate-data", http_client::to_base64(read_file(made.certificate))},
+                 {"client-key-data", http_client::to_base64(read_file(made.key))}})});
   EXPECT_EQ(outcome(*by_data, acquire(2, kName)), Outcome::busy);
 }
 

@@ -44,14 +44,14 @@ void no_delay(int socket) {
 
 // Two sockets, and for each direction what is on its way.
 struct FaultProxy::Link {
-  struct Parcel {
+  struct Chunk {
     Clock::time_point due;
     std::string bytes;  // none: the sender has closed its end
   };
   struct Way {
     int from;
     int to;
-    std::deque<Parcel> parcels;
+    std::deque<Chunk> chunks;
     bool ended = false;   // nothing more comes
     bool passed = false;  // and the receiver knows
   };
@@ -72,25 +72,25 @@ struct FaultProxy::Link {
   void receive(Way& way, std::chrono::milliseconds delay) const {
     constexpr std::size_t kMost = 1 << 20;
     std::size_t held = 0;
-    for (const auto& parcel : way.parcels) held += parcel.bytes.size();
+    for (const auto& chunk : way.chunks) held += chunk.bytes.size();
     std::array<char, 16384> buffer;
     while (!way.ended && held < kMost) {
       const auto got = recv(way.from, buffer.data(), buffer.size(), MSG_DONTWAIT);
       if (got < 0) {
         if (errno != EAGAIN && errno != EINTR) way.ended = true;
-        if (way.ended) way.parcels.push_back({Clock::now() + delay, {}});
+        if (way.ended) way.chunks.push_back({Clock::now() + delay, {}});
         return;
       }
       if (got == 0) way.ended = true;
-      way.parcels.push_back(
+      way.chunks.push_back(
           {Clock::now() + delay, std::string(buffer.data(), static_cast<std::size_t>(got))});
       held += static_cast<std::size_t>(got);
     }
   }
 
   void send_due(Way& way) {
-    while (!way.parcels.empty() && way.parcels.front().due <= Clock::now()) {
-      std::string& bytes = way.parcels.front().bytes;
+    while (!way.chunks.empty() && way.chunks.front().due <= Clock::now()) {
+      std::string& bytes = way.chunks.front().bytes;
       if (bytes.empty()) {
         shutdown(way.to, SHUT_WR);
         way.passed = true;
@@ -104,7 +104,7 @@ struct FaultProxy::Link {
         bytes.erase(0, static_cast<std::size_t>(put));
         if (!bytes.empty()) return;
       }
-      way.parcels.pop_front();
+      way.chunks.pop_front();
     }
   }
 };
@@ -195,12 +195,12 @@ void FaultProxy::swallow_answer_to(std::string text) {
 void FaultProxy::swallow(Link& link) {
   const std::lock_guard lock(mutex_);
   if (link.swallows) {
-    link.dead = link.dead || !link.ways[1].parcels.empty();
+    link.dead = link.dead || !link.ways[1].chunks.empty();
     swallowed_ += link.dead ? 1 : 0;
     return;
   }
-  for (const auto& parcel : link.ways[0].parcels) {
-    if (!swallow_ || parcel.bytes.find(*swallow_) == std::string::npos) continue;
+  for (const auto& chunk : link.ways[0].chunks) {
+    if (!swallow_ || chunk.bytes.find(*swallow_) == std::string::npos) continue;
     link.swallows = true;
     swallow_.reset();
   }
@@ -240,13 +240,13 @@ int FaultProxy::step() {
       link->receive(way, delay);
       swallow(*link);
       if (link->dead) break;
-      for (const auto& parcel : way.parcels)
-        link->held_back = link->held_back || is_to_be_held(parcel.bytes);
+      for (const auto& chunk : way.chunks)
+        link->held_back = link->held_back || is_to_be_held(chunk.bytes);
       if (link->held_back) continue;
       link->send_due(way);
-      if (!way.parcels.empty()) {
+      if (!way.chunks.empty()) {
         next = std::min(
-            next, std::max(way.parcels.front().due, Clock::now() + std::chrono::milliseconds(1)));
+            next, std::max(way.chunks.front().due, Clock::now() + std::chrono::milliseconds(1)));
       }
     }
   }

@@ -72,8 +72,8 @@ void must_run(std::vector<std::string> argv) {
 
 KubeServer::KubeServer()
     : program_(find_program()),
-      client_(std::make_unique<net::HttpClient>(
-          net::HttpSettings{.tls = {.ca_file = dir_ / "certs/apiserver.crt"}})) {
+      client_(std::make_unique<http_client::HttpClient>(
+          http_client::HttpSettings{.tls = {.ca_file = dir_ / "certs/apiserver.crt"}})) {
   fs::create_directory(dir_ / "certs");
   make_keys();
   write_tokens();
@@ -207,11 +207,11 @@ std::string KubeServer::log() const { return read_file(dir_ / "apiserver.log"); 
 
 std::string KubeServer::address() const { return "https://127.0.0.1:" + std::to_string(port_); }
 
-net::HttpResponse KubeServer::call(const std::string& method, const std::string& path,
-                                   const std::string& body, std::string_view user) const {
+http_client::HttpResponse KubeServer::call(const std::string& method, const std::string& path,
+                                           const std::string& body, std::string_view user) const {
   auto answer = client_->send({.method = method,
                                .url = address() + path,
-                               .headers = {{"Authorization", net::bearer_auth(token(user))},
+                               .headers = {{"Authorization", http_client::bearer_auth(token(user))},
                                            {"Content-Type", "application/json"}},
                                .body = body},
                               BootClock::now() + 30s);
@@ -227,7 +227,7 @@ void KubeServer::create_yaml(const std::string& path, const std::string& text) c
   const auto answer =
       client_->send({.method = "POST",
                      .url = address() + path,
-                     .headers = {{"Authorization", net::bearer_auth(token("admin"))},
+                     .headers = {{"Authorization", http_client::bearer_auth(token("admin"))},
                                  {"Content-Type", "application/yaml"}},
                      .body = text},
                     BootClock::now() + 30s);

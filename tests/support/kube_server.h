@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
@@ -44,8 +44,9 @@ class KubeServer {
   void replace_token(const std::string& user);
 
   // One request as that user; any status is an answer.
-  net::HttpResponse call(const std::string& method, const std::string& path,
-                         const std::string& body = {}, std::string_view user = "admin") const;
+  http_client::HttpResponse call(const std::string& method, const std::string& path,
+                                 const std::string& body = {},
+                                 std::string_view user = "admin") const;
 
   // These throw unless the server agrees.
   void create(const std::string& path, const std::string& body) const;
@@ -95,7 +96,7 @@ class KubeServer {
   std::unique_ptr<Process> etcd_guard_;
   std::unique_ptr<Process> server_;
   std::unique_ptr<Process> server_guard_;
-  std::unique_ptr<net::HttpClient> client_;
+  std::unique_ptr<http_client::HttpClient> client_;
 };
 
 }  // namespace baton::test

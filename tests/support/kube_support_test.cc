@@ -25,7 +25,7 @@ TEST(KubeServer, keeps_its_data_over_a_crash_and_gives_each_user_its_rights) {
 TEST(KubeServer, takes_a_client_certificate) {
   KubeServer server;
   const auto made = server.certificate("leaser");
-  net::HttpClient client(
+  http_client::HttpClient client(
       {.tls = {.ca_file = server.ca_file(), .cert_file = made.certificate, .key_file = made.key}});
   const auto answer = client.send({.url = server.address() + kLeases + "default/leases"},
                                   BootClock::now() + std::chrono::seconds(30));

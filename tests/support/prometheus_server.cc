@@ -70,7 +70,7 @@ bool PrometheusServer::try_start() {
          server_->running();
 }
 
-std::string PrometheusServer::send(const net::HttpRequest& request) {
+std::string PrometheusServer::send(const http_client::HttpRequest& request) {
   const auto answer = http_.send(request, BootClock::now() + patience);
   if (!answer) throw std::runtime_error("Prometheus: " + answer.error().message + ": " + log());
   return answer->body;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 
@@ -28,14 +28,14 @@ class PrometheusServer {
 
  private:
   bool try_start();
-  std::string send(const net::HttpRequest& request);
+  std::string send(const http_client::HttpRequest& request);
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
   [[nodiscard]] std::string log() const;
 
   PrometheusOptions options_;
   TempDir dir_{"prometheus"};
   int port_ = 0;
-  net::HttpClient http_;
+  http_client::HttpClient http_;
   std::unique_ptr<Process> server_;
   std::unique_ptr<Process> guard_;
 };

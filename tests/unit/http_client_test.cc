@@ -1,4 +1,4 @@
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 
 #include <gtest/gtest.h>
 
@@ -12,10 +12,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net/base64.h"
+#include "http_client/base64.h"
 #include "support/loopback.h"
 
-namespace baton::net {
+namespace baton::http_client {
 namespace {
 
 using namespace std::chrono_literals;
@@ -351,4 +351,4 @@ TEST(HttpClient, a_stream_may_be_longer_than_the_limit_but_not_its_headers) {
 }
 
 }  // namespace
-}  // namespace baton::net
+}  // namespace baton::http_client

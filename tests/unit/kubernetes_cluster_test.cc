@@ -8,7 +8,7 @@
 #include <fstream>
 #include <map>
 
-#include "net/base64.h"
+#include "http_client/base64.h"
 #include "support/temp_dir.h"
 
 namespace baton::store::kubernetes {
@@ -64,9 +64,9 @@ TEST_F(ClusterTest, a_kubeconfig_says_where_and_who) {
 TEST_F(ClusterTest, certificates_are_data_or_files) {
   const std::string pem = "-----BEGIN CERTIFICATE-----\n";
   const std::string path =
-      write("config", config("client-certificate-data: " + net::to_base64(pem) +
+      write("config", config("client-certificate-data: " + http_client::to_base64(pem) +
                                  ", client-key: key.pem, tokenFile: /var/token",
-                             ", certificate-authority-data: " + net::to_base64(pem)));
+                             ", certificate-authority-data: " + http_client::to_base64(pem)));
   const auto cluster = find("k8s://?kubeconfig=" + path);
   ASSERT_TRUE(cluster) << cluster.error().message;
   EXPECT_EQ(cluster->tls.ca_pem, pem);

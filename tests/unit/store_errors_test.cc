@@ -171,7 +171,7 @@ TEST(StoreErrors, kubernetes) {
   const ApiCall read{.verb = "get", .method = "GET", .path = "/"};
   const ApiCall write{.verb = "update", .method = "PUT", .path = "/", .writes = true};
   for (const Row& row : rows) {
-    const net::HttpResponse answer{.status = row.status};
+    const http_client::HttpResponse answer{.status = row.status};
     EXPECT_EQ(meaning_of(with_file.refusal(write, answer)), row.meaning) << row.status;
     EXPECT_EQ(with_file.refusal(write, answer).in_doubt, row.write_in_doubt) << row.status;
     EXPECT_FALSE(with_file.refusal(read, answer).in_doubt) << row.status;

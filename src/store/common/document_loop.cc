@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "core/backoff.h"
-#include "store/common/some_bits.h"
+#include "store/common/jitter_bits.h"
 
 namespace baton::store {
 namespace {
@@ -230,7 +230,7 @@ Result<void> DocumentLoop::run(const std::vector<std::size_t>& chosen, Deadline 
       return run_each(parts, deadline, answers);
     }
     if (++conflicts == 1 && found) continue;
-    const Millis pause = backoff.next(some_bits());
+    const Millis pause = backoff.next(jitter_bits());
     if (BootClock::now() + pause >= deadline) {
       answers.fill(chosen, too_contended());
       return {};

@@ -65,14 +65,15 @@ void Gateway::forget_token(const std::string& used) {
   if (token_ == used) token_.clear();
 }
 
-Result<net::HttpRequest> Gateway::request_to(const std::string& endpoint, const std::string& path,
-                                             const std::string& body, Deadline deadline) {
+Result<http_client::HttpRequest> Gateway::request_to(const std::string& endpoint,
+                                                     const std::string& path,
+                                                     const std::string& body, Deadline deadline) {
   auto key = token(endpoint, deadline);
   if (!key) return key.error();
-  net::HttpRequest request{.method = "POST",
-                           .url = endpoint + path,
-                           .headers = {{"Content-Type", "application/json"}},
-                           .body = body};
+  http_client::HttpRequest request{.method = "POST",
+                                   .url = endpoint + path,
+                                   .headers = {{"Content-Type", "application/json"}},
+                                   .body = body};
   if (!key->empty()) request.headers.emplace_back("Authorization", *key);
   return request;
 }

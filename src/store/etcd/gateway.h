@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 #include "store/etcd/settings.h"
 
 namespace baton::store::etcd {
@@ -108,15 +108,16 @@ class Gateway {
   struct Said;  // what etcd said instead of an answer
   [[nodiscard]] Result<std::string> call(const std::string& path, const std::string& body,
                                          Kind kind, Deadline deadline, Said* said = nullptr);
-  [[nodiscard]] Result<net::HttpRequest> request_to(const std::string& endpoint,
-                                                    const std::string& path,
-                                                    const std::string& body, Deadline deadline);
+  [[nodiscard]] Result<http_client::HttpRequest> request_to(const std::string& endpoint,
+                                                            const std::string& path,
+                                                            const std::string& body,
+                                                            Deadline deadline);
   [[nodiscard]] Result<std::string> token(const std::string& endpoint, Deadline deadline);
   void forget_token(const std::string& used);
   void leave(std::size_t endpoint);
 
   const Settings settings_;
-  net::HttpClient http_;
+  http_client::HttpClient http_;
   std::atomic<std::size_t> current_{0};
   std::mutex mutex_;
   std::string token_;

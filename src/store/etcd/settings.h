@@ -6,7 +6,7 @@
 
 #include "baton/clock.h"
 #include "baton/result.h"
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 
 namespace baton::store::etcd {
 
@@ -16,7 +16,7 @@ struct Settings {
   std::string user;
   std::string password;
   std::string prefix = "baton";
-  net::TlsSettings tls;
+  http_client::TlsSettings tls;
   Millis apply_limit{5000};
   std::string location;  // the URL without its password
 };

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "core/backoff.h"
-#include "store/common/some_bits.h"
+#include "store/common/jitter_bits.h"
 #include "store/etcd/wire.h"
 
 namespace baton::store::etcd {
@@ -55,7 +55,7 @@ void Watcher::work(const std::stop_token& stop) {
     if (channels != channels_) continue;
     // A channel that comes meanwhile ends the pause.
     const std::stop_callback on_restart(restart, [&] { signal_.notify_all(); });
-    signal_.wait_for(lock, stop, channels.empty() ? Millis(60'000) : backoff.next(some_bits()),
+    signal_.wait_for(lock, stop, channels.empty() ? Millis(60'000) : backoff.next(jitter_bits()),
                      [&] { return restart.stop_requested(); });
   }
 }

@@ -3,13 +3,13 @@
 #include <charconv>
 #include <stdexcept>
 
+#include "http_client/base64.h"
 #include "json/json.h"
-#include "net/base64.h"
 
 namespace baton::store::etcd::wire {
 namespace {
 
-using net::to_base64;
+using http_client::to_base64;
 using nlohmann::json;
 
 [[noreturn]] void refuse() { throw std::runtime_error("not an answer of etcd"); }
@@ -29,7 +29,7 @@ std::int64_t number(const json& object, const char* name) {
 std::string bytes(const json& object, const char* name) {
   const auto it = object.find(name);
   if (it == object.end()) return {};
-  auto decoded = net::from_base64(it->get_ref<const std::string&>());
+  auto decoded = http_client::from_base64(it->get_ref<const std::string&>());
   if (!decoded) refuse();
   return std::move(*decoded);
 }

@@ -37,7 +37,7 @@ class KubernetesAdmin final : public StoreAdmin {
     std::size_t held = 0;
     std::size_t waiting = 0;
     std::size_t damaged = 0;
-    auto visited = visit_locks(api_, nothing_seen, deadline, [&](const Known& known) {
+    auto visited = visit_locks(api_, nothing_seen, deadline, [&](const CachedName& known) {
       ++names;
       const LockInfo info = core::describe(known.lease.key, known.state, api_.now().here, 0);
       held += info.holders.empty() ? 0 : 1;
@@ -65,7 +65,7 @@ class KubernetesAdmin final : public StoreAdmin {
     NameCache nothing_seen;
     std::vector<std::string> damaged;
     // Whoever may not list has been told so.
-    (void)visit_locks(api_, nothing_seen, deadline, [&](const Known& known) {
+    (void)visit_locks(api_, nothing_seen, deadline, [&](const CachedName& known) {
       if (known.damage.empty()) return;
       damaged.push_back(known.lease.key.empty() ? known.lease.name : known.lease.key);
     });
@@ -81,7 +81,7 @@ class KubernetesAdmin final : public StoreAdmin {
     if (!lease) return lease.error();
     if (!*lease) return nothing_stored(key);
     NameCache nothing_seen;
-    const Known known = nothing_seen.read(key, std::move(**lease), api_.now());
+    const CachedName known = nothing_seen.read(key, std::move(**lease), api_.now());
     if (known.damage.empty()) return not_damaged(key);
     const auto removed = api_.remove(known.lease, deadline);
     if (!removed) return removed.error();

@@ -11,7 +11,7 @@
 namespace baton::store::kubernetes {
 namespace {
 
-using net::HttpResponse;
+using http_client::HttpResponse;
 using nlohmann::json;
 
 constexpr Millis kMostPause{30'000};
@@ -83,10 +83,10 @@ Result<void> ApiServer::pass_gate(Deadline deadline) {
   }
 }
 
-Result<net::HttpRequest> ApiServer::request(const ApiCall& call) {
+Result<http_client::HttpRequest> ApiServer::request(const ApiCall& call) {
   auto authorization = credentials_.authorization();
   if (!authorization) return authorization.error();
-  net::HttpRequest made{
+  http_client::HttpRequest made{
       .method = call.method, .url = address_ + call.path, .headers = {}, .body = call.body};
   if (!authorization->empty()) made.headers.emplace_back("Authorization", *authorization);
   if (!call.body.empty()) {
@@ -151,7 +151,8 @@ Result<HttpResponse> ApiServer::send(const ApiCall& call, Deadline deadline) {
   }
 }
 
-Result<HttpResponse> ApiServer::stream(const ApiCall& call, const net::HttpClient::OnLine& on_line,
+Result<HttpResponse> ApiServer::stream(const ApiCall& call,
+                                       const http_client::HttpClient::OnLine& on_line,
                                        std::stop_token stop, Millis silence) {
   auto made = request(call);
   if (!made) return made.error();

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 #include "store/kubernetes/credentials.h"
 
 namespace baton::store::kubernetes {
@@ -26,27 +26,27 @@ struct ApiCall {
 // the server asks for it.
 class BATON_EXPORT ApiServer {
  public:
-  using Heard = std::function<void(const net::HttpResponse&)>;
+  using Heard = std::function<void(const http_client::HttpResponse&)>;
   // Every answer that is no stream is shown to `heard`.
   explicit ApiServer(const Cluster& cluster, Heard heard = {});
 
   // Any answer that the caller has to look at: rights, overload and a token that has been replaced
   // are dealt with here.
-  [[nodiscard]] Result<net::HttpResponse> send(const ApiCall& call, Deadline deadline);
+  [[nodiscard]] Result<http_client::HttpResponse> send(const ApiCall& call, Deadline deadline);
 
   // The answer to a call that never ends, line by line; see HttpClient::stream.
-  [[nodiscard]] Result<net::HttpResponse> stream(const ApiCall& call,
-                                                 const net::HttpClient::OnLine& on_line,
-                                                 std::stop_token stop, Millis silence);
+  [[nodiscard]] Result<http_client::HttpResponse> stream(
+      const ApiCall& call, const http_client::HttpClient::OnLine& on_line, std::stop_token stop,
+      Millis silence);
 
   // What an answer that is not ok() means, in words that say what to do.
-  [[nodiscard]] Error refusal(const ApiCall& call, const net::HttpResponse& response) const;
+  [[nodiscard]] Error refusal(const ApiCall& call, const http_client::HttpResponse& response) const;
 
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] const std::string& space() const { return space_; }
 
  private:
-  [[nodiscard]] Result<net::HttpRequest> request(const ApiCall& call);
+  [[nodiscard]] Result<http_client::HttpRequest> request(const ApiCall& call);
   [[nodiscard]] Result<void> pass_gate(Deadline deadline);
   void close_gate(Millis pause);
 
@@ -54,7 +54,7 @@ class BATON_EXPORT ApiServer {
   const std::string space_;
   const Heard heard_;
   Credentials credentials_;
-  net::HttpClient http_;
+  http_client::HttpClient http_;
   std::mutex mutex_;
   Instant gate_{};  // the server asked for a pause until then
 };

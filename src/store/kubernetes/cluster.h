@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "baton/result.h"
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 
 namespace baton::store::kubernetes {
 
@@ -14,7 +14,7 @@ namespace baton::store::kubernetes {
 struct Cluster {
   std::string address;  // https://host:port
   std::string space;    // the namespace of the Leases
-  net::TlsSettings tls;
+  http_client::TlsSettings tls;
   std::string token;       // or
   std::string token_file;  // read again when it changes
   std::vector<std::string> warnings;

@@ -43,7 +43,7 @@ Result<std::string> Credentials::authorization() {
     }
     token_ = std::move(text);
   }
-  return token_.empty() ? std::string() : net::bearer_auth(token_);
+  return token_.empty() ? std::string() : http_client::bearer_auth(token_);
 }
 
 void Credentials::doubt() {

@@ -28,7 +28,7 @@ std::string id_of(const Part& part, const json& entry) {
 
 // The same record still, if nobody has changed when it ends.
 Timing timing_of(const json& entry, const Part& part, const Timings& known, std::uint64_t write,
-                 const Moment& now) {
+                 const ClockReading& now) {
   const StoreTime ends(entry.at(part.end).get<std::int64_t>());
   const auto since = entry.find("since");
   const StoreTime held_since(since == entry.end() ? 0 : since->get<std::int64_t>());
@@ -58,7 +58,8 @@ std::int64_t count_of(const json& object, const char* name) {
   return static_cast<std::int64_t>(count);
 }
 
-Timing read_timing(const json& entry, const Part& part, const Timings& known, const Moment& now) {
+Timing read_timing(const json& entry, const Part& part, const Timings& known,
+                   const ClockReading& now) {
   const json& time = entry.at("time");
   const bool holds = part.list == kParts[0].list;
   if (!time.is_object() || time.size() != 3) throw std::runtime_error("a broken time");
@@ -89,7 +90,7 @@ Timing read_timing(const json& entry, const Part& part, const Timings& known, co
 }  // namespace
 
 std::string print_document(const core::NameState& state, const Timings& known, std::uint64_t write,
-                           const Moment& now, Timings& timings) {
+                           const ClockReading& now, Timings& timings) {
   json document = parse_json_or_throw(core::to_document(state));
   Timings made;
   for (const Part& part : kParts) {
@@ -112,7 +113,8 @@ std::string print_document(const core::NameState& state, const Timings& known, s
 }
 
 Result<core::NameState> parse_document(std::string_view text, std::uint64_t version,
-                                       const Timings& known, const Moment& now, Timings& timings) {
+                                       const Timings& known, const ClockReading& now,
+                                       Timings& timings) {
   Timings made;
   try {
     json document = parse_json_or_throw(text);

@@ -24,7 +24,7 @@ struct Timing {
 };
 using Timings = std::map<std::string, Timing>;
 
-struct Moment {
+struct ClockReading {
   core::StoreTime here{0};
   ServerTime server{0};  // 0: not known
 };
@@ -36,14 +36,14 @@ inline constexpr std::chrono::seconds kDateGrace{10};
 // `known` are the timings of the text that this one replaces; `timings` becomes those of this one.
 [[nodiscard]] BATON_EXPORT std::string print_document(const core::NameState& state,
                                                       const Timings& known, std::uint64_t write,
-                                                      const Moment& now, Timings& timings);
+                                                      const ClockReading& now, Timings& timings);
 
 // Refuses anything that print_document does not write. `known` are the timings of the last text of
 // the same object that this client saw.
 [[nodiscard]] BATON_EXPORT Result<core::NameState> parse_document(std::string_view text,
                                                                   std::uint64_t version,
                                                                   const Timings& known,
-                                                                  const Moment& now,
+                                                                  const ClockReading& now,
                                                                   Timings& timings);
 
 }  // namespace baton::store::kubernetes

@@ -9,7 +9,7 @@
 namespace baton::store::kubernetes {
 
 Result<void> visit_locks(LeaseApi& api, NameCache& cache, Deadline deadline,
-                         const std::function<void(const Known&)>& visit) {
+                         const std::function<void(const CachedName&)>& visit) {
   std::string from;
   do {
     auto list = api.list(from, deadline);
@@ -17,7 +17,7 @@ Result<void> visit_locks(LeaseApi& api, NameCache& cache, Deadline deadline,
     from = list->next;
     for (LeaseObject& lease : list->leases) {
       const std::string key = lease.key;
-      Known known = cache.read(key, std::move(lease), api.now());
+      CachedName known = cache.read(key, std::move(lease), api.now());
       if (object_name(key) != known.lease.name) {
         known.damage = "a Lease that does not bear the name of its key";
       }
@@ -32,7 +32,7 @@ Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache, const Query& 
   const std::string prefix = core::key_prefix(query);
   const std::size_t limit = std::max<std::size_t>(query.limit, 1);
   std::map<std::string, LockInfo> found;  // the first limit + 1
-  auto visited = visit_locks(api, cache, deadline, [&](const Known& known) {
+  auto visited = visit_locks(api, cache, deadline, [&](const CachedName& known) {
     const std::string& key = known.lease.key;
     if (key <= query.after || !key.starts_with(prefix)) return;
     LockInfo info = core::describe(key, known.state, api.now().here, ~std::size_t{0});
@@ -56,7 +56,7 @@ Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache, const Query& 
 
 Result<std::size_t> sweep_locks(LeaseApi& api, NameCache& cache, Deadline deadline) {
   std::vector<LeaseObject> dead;
-  auto visited = visit_locks(api, cache, deadline, [&](const Known& known) {
+  auto visited = visit_locks(api, cache, deadline, [&](const CachedName& known) {
     if (known.damage.empty() && core::forgettable(known.state, api.now().here)) {
       dead.push_back(known.lease);
     }

@@ -7,7 +7,7 @@ namespace baton::store::kubernetes {
 
 // Calls `visit(known)` for every Lease of Baton's in the namespace, in no order; an Error ends it.
 [[nodiscard]] Result<void> visit_locks(LeaseApi& api, NameCache& cache, Deadline deadline,
-                                       const std::function<void(const Known&)>& visit);
+                                       const std::function<void(const CachedName&)>& visit);
 
 // As LockStore::find. The server knows Leases by the hashes of their names, so all are looked at.
 [[nodiscard]] Result<Page<LockInfo>> find_locks(LeaseApi& api, NameCache& cache, const Query& query,

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "net/base64.h"
+#include "http_client/base64.h"
 #include "store/kubernetes/cluster.h"
 
 namespace baton::store::kubernetes {
@@ -43,7 +43,7 @@ class Reader {
       file = path(text_of(node, name));
       return;
     }
-    auto decoded = net::from_base64(data);
+    auto decoded = http_client::from_base64(data);
     if (!decoded || decoded->empty()) refuse(std::string(name) + "-data is not base64");
     pem = std::move(*decoded);
   }

@@ -44,7 +44,7 @@ std::size_t room_for(const Request& request) {
 
 // Those that would overfill the queue are not queued: to them the name is busy, and they may ask
 // again.
-void keep_within_limits(std::vector<Request>& requests, const Known* known) {
+void keep_within_limits(std::vector<Request>& requests, const CachedName* known) {
   const std::size_t taken = known == nullptr ? 0 : known->lease.document.size();
   std::size_t waiters = known == nullptr ? 0 : known->state.waiters.size();
   std::size_t room = kMaxDocument - std::min(taken, kMaxDocument);
@@ -127,7 +127,7 @@ class KubernetesStore final : public LockStore {
   Listener listener_;
 };
 
-Interest::Place place_of(const Request& request, Outcome outcome, const Known* known) {
+Interest::Place place_of(const Request& request, Outcome outcome, const CachedName* known) {
   if (outcome == Outcome::granted) return Interest::Place::near;
   if (outcome != Outcome::queued || known == nullptr) return Interest::Place::none;
   const auto& waiters = known->state.waiters;

@@ -5,7 +5,7 @@
 namespace baton::store::kubernetes {
 namespace {
 
-using net::HttpResponse;
+using http_client::HttpResponse;
 using nlohmann::json;
 
 constexpr const char* kSelector = "labelSelector=app.kubernetes.io%2Fmanaged-by%3Dbaton";
@@ -26,7 +26,7 @@ LeaseApi::LeaseApi(const Cluster& cluster, Clocks clocks)
       clocks_(std::move(clocks)),
       server_(cluster, [this](const HttpResponse& response) { note_date(response); }) {}
 
-Moment LeaseApi::now() const {
+ClockReading LeaseApi::now() const {
   const auto here = clocks_.here();
   return {here, clocks_.server ? clocks_.server() : server_clock_.at(here)};
 }

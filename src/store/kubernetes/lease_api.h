@@ -65,11 +65,11 @@ class LeaseApi {
   // Whether this user has that right on the Leases of the namespace.
   [[nodiscard]] Result<bool> may(const char* verb, Deadline deadline);
 
-  [[nodiscard]] Moment now() const;
+  [[nodiscard]] ClockReading now() const;
 
  private:
-  [[nodiscard]] Result<Written> written(const Result<net::HttpResponse>& response);
-  void note_date(const net::HttpResponse& response);
+  [[nodiscard]] Result<Written> written(const Result<http_client::HttpResponse>& response);
+  void note_date(const http_client::HttpResponse& response);
 
   const std::string leases_;  // the path of all Leases
   const Clocks clocks_;

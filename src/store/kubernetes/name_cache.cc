@@ -10,9 +10,9 @@ constexpr std::size_t kMostNames = 16'384;
 // How much later than it came a record may be taken for seen, where many changes come at once.
 constexpr core::StoreTime kReadEvery = Millis(200);
 
-Known understand(const std::string& key, LeaseObject lease, const Known* before,
-                 const Moment& now) {
-  Known known;
+CachedName understand(const std::string& key, LeaseObject lease, const CachedName* before,
+                      const ClockReading& now) {
+  CachedName known;
   known.lease = std::move(lease);
   if (known.lease.key != key) {
     known.damage = "in a Lease that says it is of '" + known.lease.key.substr(0, 255) +
@@ -40,14 +40,14 @@ std::uint64_t NameCache::Entry::version() const {
 void NameCache::Entry::read_newer(const std::string& key) {
   if (newer.empty()) return;
   if (auto lease = parse_lease(newer); lease && lease->version == newer_version) {
-    known = std::make_shared<Known>(understand(key, std::move(*lease), known.get(), newer_at));
+    known = std::make_shared<CachedName>(understand(key, std::move(*lease), known.get(), newer_at));
     read_at = newer_at.here;
   }
   newer.clear();
   newer_version = 0;
 }
 
-std::shared_ptr<const Known> NameCache::get(const std::string& key) {
+std::shared_ptr<const CachedName> NameCache::get(const std::string& key) {
   const std::lock_guard lock(mutex_);
   const auto it = entries_.find(key);
   if (it == entries_.end()) return nullptr;
@@ -56,8 +56,9 @@ std::shared_ptr<const Known> NameCache::get(const std::string& key) {
   return it->second.known;
 }
 
-NameCache::Wakes NameCache::learn(const std::string& key, LeaseObject lease, const Moment& now,
-                                  std::shared_ptr<const Known>& learnt) {
+NameCache::Wakes NameCache::learn(const std::string& key, LeaseObject lease,
+                                  const ClockReading& now,
+                                  std::shared_ptr<const CachedName>& learnt) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[key];
   entry.used = ++uses_;
@@ -69,7 +70,8 @@ NameCache::Wakes NameCache::learn(const std::string& key, LeaseObject lease, con
   }
   Wakes wakes = new_wakes(lease.wake, entry.wake);
   entry.wake = lease.wake;
-  entry.known = std::make_shared<Known>(understand(key, std::move(lease), entry.known.get(), now));
+  entry.known =
+      std::make_shared<CachedName>(understand(key, std::move(lease), entry.known.get(), now));
   entry.read_at = now.here;
   keys_[entry.known->lease.name] = key;
   learnt = entry.known;
@@ -79,7 +81,7 @@ NameCache::Wakes NameCache::learn(const std::string& key, LeaseObject lease, con
 
 NameCache::Wakes NameCache::heard(const std::string& name, std::uint64_t version,
                                   const std::string& wake, std::string_view text,
-                                  const Moment& now) {
+                                  const ClockReading& now) {
   const std::lock_guard lock(mutex_);
   const auto key = keys_.find(name);
   if (key == keys_.end()) return {};
@@ -116,14 +118,14 @@ core::StoreTime NameCache::told_at(const std::string& key) {
   return it == entries_.end() ? core::StoreTime{0} : it->second.told_at;
 }
 
-void NameCache::wrote(const std::string& key, std::shared_ptr<const Known> known,
+void NameCache::wrote(const std::string& key, std::shared_ptr<const CachedName> known,
                       core::StoreTime now) {
   amend(key, std::move(known));
   const std::lock_guard lock(mutex_);
   entries_[key].told_at = now;
 }
 
-void NameCache::amend(const std::string& key, std::shared_ptr<const Known> known) {
+void NameCache::amend(const std::string& key, std::shared_ptr<const CachedName> known) {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[key];
   entry.used = ++uses_;
@@ -144,7 +146,7 @@ void NameCache::forget(const std::string& key, std::uint64_t version) {
   if (it != entries_.end() && it->second.version() <= version) erase(key);
 }
 
-Known NameCache::read(const std::string& key, LeaseObject lease, const Moment& now) {
+CachedName NameCache::read(const std::string& key, LeaseObject lease, const ClockReading& now) {
   const auto before = get(key);
   if (before != nullptr && before->lease.version == lease.version) return *before;
   return understand(key, std::move(lease), before.get(), now);

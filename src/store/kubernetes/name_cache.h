@@ -11,7 +11,7 @@
 namespace baton::store::kubernetes {
 
 // A name at one version of its Lease, with all times on our own clock.
-struct Known {
+struct CachedName {
   LeaseObject lease;
   core::NameState state;
   Timings timings;
@@ -26,41 +26,41 @@ class NameCache {
  public:
   using Wakes = std::vector<core::Wake>;
 
-  [[nodiscard]] std::shared_ptr<const Known> get(const std::string& key);
+  [[nodiscard]] std::shared_ptr<const CachedName> get(const std::string& key);
 
   // What the server answered. `learnt` is what the cache has now, which may be newer.
-  Wakes learn(const std::string& key, LeaseObject lease, const Moment& now,
-              std::shared_ptr<const Known>& learnt);
+  Wakes learn(const std::string& key, LeaseObject lease, const ClockReading& now,
+              std::shared_ptr<const CachedName>& learnt);
 
   // When the server last told what it is, by answering or by a watch: on the clock of all times.
   [[nodiscard]] core::StoreTime told_at(const std::string& key);
 
   // What a watch told of the Lease of that name. Most of it is read only when it is needed.
   Wakes heard(const std::string& name, std::uint64_t version, const std::string& wake,
-              std::string_view text, const Moment& now);
+              std::string_view text, const ClockReading& now);
   Wakes heard_of_end(const std::string& name, std::uint64_t version);
 
   // What we wrote ourselves and therefore know exactly.
-  void wrote(const std::string& key, std::shared_ptr<const Known> known, core::StoreTime now);
+  void wrote(const std::string& key, std::shared_ptr<const CachedName> known, core::StoreTime now);
 
   // The same Lease, with what we have not written yet.
-  void amend(const std::string& key, std::shared_ptr<const Known> known);
+  void amend(const std::string& key, std::shared_ptr<const CachedName> known);
 
   // There is no Lease any more. `version`: of the last one that is known to be gone.
   void forget(const std::string& key, std::uint64_t version);
 
   // Reads a Lease by what is known of it, and keeps nothing.
-  [[nodiscard]] Known read(const std::string& key, LeaseObject lease, const Moment& now);
+  [[nodiscard]] CachedName read(const std::string& key, LeaseObject lease, const ClockReading& now);
 
  private:
   struct Entry {
-    std::shared_ptr<const Known> known;
+    std::shared_ptr<const CachedName> known;
     core::StoreTime read_at{0};
     core::StoreTime told_at{0};
     std::string wake;
     std::string newer;  // heard and not read yet
     std::uint64_t newer_version = 0;
-    Moment newer_at;
+    ClockReading newer_at;
     std::uint64_t used = 0;
 
     [[nodiscard]] std::uint64_t version() const;

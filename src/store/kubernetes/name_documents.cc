@@ -22,7 +22,7 @@ const core::Holder* sole_holder(const core::NameState& state) {
 }
 
 // Counts holders as other tools do: when somebody else has it.
-std::int64_t transitions(const Known* before, const core::NameState& after) {
+std::int64_t transitions(const CachedName* before, const core::NameState& after) {
   if (before == nullptr) return 0;
   const core::Holder* was = sole_holder(before->state);
   const core::Holder* is = sole_holder(after);
@@ -117,12 +117,12 @@ Snapshot NameDocuments::snapshot(const Group& group) const {
 }
 
 Result<Written> NameDocuments::write(const core::NameState& state,
-                                     const std::vector<core::Wake>& wakes, Known& next,
-                                     const Moment& now, Deadline deadline) {
+                                     const std::vector<core::Wake>& wakes, CachedName& next,
+                                     const ClockReading& now, Deadline deadline) {
   static const Timings kNone;
   next.state = state;
   next.state.dirty = false;
-  const Known* const known = known_.get();
+  const CachedName* const known = known_.get();
   const std::string document =
       print_document(state, known != nullptr ? known->timings : kNone,
                      known != nullptr ? known->lease.version : 0, now, next.timings);
@@ -153,8 +153,8 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   if (!keep && known_ == nullptr)
     return drew_tokens(step) ? pass_through(step, deadline) : nothing();
 
-  auto next = std::make_shared<Known>();
-  const Moment now{step.found.now, api_.now().server};
+  auto next = std::make_shared<CachedName>();
+  const ClockReading now{step.found.now, api_.now().server};
   auto written =
       keep ? write(state, step.wakes, *next, now, deadline) : api_.remove(known_->lease, deadline);
   if (!written) return written.error();
@@ -205,7 +205,7 @@ bool NameDocuments::can_wait(const Step& step) const {
 }
 
 void NameDocuments::keep_for_later(const core::NameState& state) {
-  auto next = std::make_shared<Known>(*known_);
+  auto next = std::make_shared<CachedName>(*known_);
   next->state = state;
   next->state.dirty = false;
   cache_.amend(key_, std::move(next));
@@ -230,8 +230,8 @@ Commit NameDocuments::lost_the_race(const Step& step, Deadline deadline) {
 
 // Granted and ended again in one batch: nothing is left, but only a write makes a token.
 Result<Commit> NameDocuments::pass_through(const Step& step, Deadline deadline) {
-  Known next;
-  const Moment now{step.found.now, api_.now().server};
+  CachedName next;
+  const ClockReading now{step.found.now, api_.now().server};
   auto written = write({}, {}, next, now, deadline);
   if (!written) return written.error();
   if (written->fate != Written::Fate::done) return Commit{.end = Commit::End::conflict};
@@ -241,7 +241,8 @@ Result<Commit> NameDocuments::pass_through(const Step& step, Deadline deadline) 
   return Commit{.version = written->lease.version};
 }
 
-void NameDocuments::remember(const Step& step, std::shared_ptr<Known> next, LeaseObject lease) {
+void NameDocuments::remember(const Step& step, std::shared_ptr<CachedName> next,
+                             LeaseObject lease) {
   if (key_ == core::kSchemaKey) {
     const std::int64_t version = step.states.at(key_).note.ordinal;
     schema_changed_ = step.found.documents.at(key_).state.note.ordinal != version;

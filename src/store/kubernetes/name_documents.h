@@ -35,21 +35,21 @@ class NameDocuments final : public Documents {
   [[nodiscard]] Result<void> look_at_schema(const Group& group, bool may_guess, Deadline deadline);
   [[nodiscard]] Snapshot snapshot(const Group& group) const;
   [[nodiscard]] Result<Written> write(const core::NameState& state,
-                                      const std::vector<core::Wake>& wakes, Known& next,
-                                      const Moment& now, Deadline deadline);
+                                      const std::vector<core::Wake>& wakes, CachedName& next,
+                                      const ClockReading& now, Deadline deadline);
   [[nodiscard]] bool believed(const Step& step) const;
   [[nodiscard]] bool can_wait(const Step& step) const;
   void keep_for_later(const core::NameState& state);
   [[nodiscard]] Commit lost_the_race(const Step& step, Deadline deadline);
   [[nodiscard]] Result<Commit> pass_through(const Step& step, Deadline deadline);
-  void remember(const Step& step, std::shared_ptr<Known> next, LeaseObject lease);
+  void remember(const Step& step, std::shared_ptr<CachedName> next, LeaseObject lease);
 
   const std::string key_;
   LeaseApi& api_;
   NameCache& cache_;
   SchemaVersion& schema_;
   const Listener& listener_;
-  std::shared_ptr<const Known> known_;  // what the last reading found
+  std::shared_ptr<const CachedName> known_;  // what the last reading found
   std::int64_t schema_seen_ = 0;
   bool schema_changed_ = false;
   std::vector<core::Wake> wakes_;

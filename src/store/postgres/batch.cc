@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/apply.h"
-#include "store/common/alike.h"
-#include "store/common/uses.h"
+#include "store/common/duplicate_keys.h"
+#include "store/common/same_terms.h"
 #include "store/postgres/sql_error.h"
 
 namespace baton::store::postgres {
@@ -43,7 +43,7 @@ BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settin
 // A request takes the short way if the row of its one name may decide it, and no other request of
 // the batch could see the difference: the names of all others are different ones.
 void BatchRun::sort_out() {
-  Uses<std::string_view> names;
+  DuplicateKeys<std::string_view> names;
   bool schema_in_use = false;
   plain_renewals_only_ = true;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
@@ -260,7 +260,7 @@ bool BatchRun::are_mostly_known(const Indices& acquires) const {
 
 bool BatchRun::are_all_alike(const Indices& acquires) const {
   return std::all_of(acquires.begin(), acquires.end(),
-                     [&](std::size_t i) { return are_alike(batch_[i], batch_[acquires[0]]); });
+                     [&](std::size_t i) { return same_terms(batch_[i], batch_[acquires[0]]); });
 }
 
 Result<void> BatchRun::send_new(const Indices& acquires) {

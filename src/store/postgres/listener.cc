@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/backoff.h"
-#include "store/common/some_bits.h"
+#include "store/common/jitter_bits.h"
 
 namespace baton::store::postgres {
 namespace {
@@ -68,7 +68,7 @@ void Listener::work(const std::stop_token& stop) {
     if (opened) {
       if (serve(**opened, stop)) backoff.reset();
     }
-    if (!stop.stop_requested()) pause(backoff.next(some_bits()), stop, -1);
+    if (!stop.stop_requested()) pause(backoff.next(jitter_bits()), stop, -1);
   }
 }
 
@@ -77,7 +77,8 @@ bool Listener::serve(Connection& connection, const std::stop_token& stop) {
   std::set<std::string> heard;
   bool gone = false;
   bool worked = false;
-  next_sweep_ = std::max(next_sweep_, BootClock::now() + Millis(some_bits() % kSweepEvery.count()));
+  next_sweep_ =
+      std::max(next_sweep_, BootClock::now() + Millis(jitter_bits() % kSweepEvery.count()));
   while (!gone && !stop.stop_requested()) {
     if (!listen_anew(connection, heard)) return worked;
     worked = true;
@@ -145,7 +146,7 @@ bool Listener::sweep(Connection& connection) {
   swept_to_ = rows && rows->size() == 1 ? std::string(rows->text(0, 0)) : std::string();
   const bool more = !swept_to_.empty();
   next_sweep_ = BootClock::now() +
-                (more ? kSweepOn : kSweepEvery / 2 + Millis(some_bits() % kSweepEvery.count()));
+                (more ? kSweepOn : kSweepEvery / 2 + Millis(jitter_bits() % kSweepEvery.count()));
   return connection.usable();
 }
 

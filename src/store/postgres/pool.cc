@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "store/common/some_bits.h"
+#include "store/common/jitter_bits.h"
 
 namespace baton::store::postgres {
 
@@ -89,7 +89,7 @@ Result<void> Pool::open(Slot& slot, Deadline deadline) {
     slot.backoff.reset();
     return {};
   }
-  const Millis pause = slot.backoff.next(some_bits());
+  const Millis pause = slot.backoff.next(jitter_bits());
   slot.next_try = BootClock::now() + pause;
   if (opened.error().retryable) opened.error().retry_after = pause;
   return opened.error();

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "core/apply.h"
-#include "store/common/uses.h"
+#include "store/common/duplicate_keys.h"
 #include "store/redis/answer.h"
 #include "store/redis/redis_error.h"
 
@@ -80,8 +80,8 @@ std::optional<std::string> BatchRun::unsupported(const Request& request) const {
 // A request takes the fast path if it is a plain one, its name was free lately, and no other of
 // the batch could see the difference: the names and grants of all others are different ones.
 void BatchRun::plan_calls() {
-  Uses<std::string_view> names;
-  Uses<GrantId> grants;
+  DuplicateKeys<std::string_view> names;
+  DuplicateKeys<GrantId> grants;
   bool schema_in_use = false;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (auto rule = core::broken_rule(batch_[i])) {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/backoff.h"
-#include "store/common/some_bits.h"
+#include "store/common/jitter_bits.h"
 #include "store/redis/grant_bytes.h"
 
 namespace baton::store::redis {
@@ -63,7 +63,7 @@ void Listener::work(const std::stop_token& stop) {
     auto opened =
         Connection::open(settings_, settings_.node, BootClock::now() + settings_.apply_limit);
     if (opened && serve(**opened, stop)) backoff.reset();
-    if (!stop.stop_requested()) pause(backoff.next(some_bits()), stop, -1);
+    if (!stop.stop_requested()) pause(backoff.next(jitter_bits()), stop, -1);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "store/common/some_bits.h"
+#include "store/common/jitter_bits.h"
 
 namespace baton::store::redis {
 
@@ -26,7 +26,7 @@ Result<Connection*> ConnectionSet::to(const Endpoint& node, Deadline deadline) {
     }
     // A node that a cluster no longer has is not worth waiting for.
     if (!opened.error().retryable || node != settings_.node) return opened.error();
-    const Millis pause = backoff_.next(some_bits());
+    const Millis pause = backoff_.next(jitter_bits());
     next_try_ = BootClock::now() + pause;
     if (brief_ || next_try_ >= deadline) {
       opened.error().retry_after = pause;

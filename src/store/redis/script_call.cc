@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/apply.h"
-#include "store/common/alike.h"
+#include "store/common/same_terms.h"
 #include "store/redis/apply_arguments.h"
 #include "store/redis/grant_bytes.h"
 #include "store/redis/msgpack.h"
@@ -100,7 +100,7 @@ void ScriptCall::write_acquires(Commands& commands, const Layout& layout, bool c
   const Request& first = batch_[places_[0]];
   const bool same =
       count > 1 && std::all_of(places_.begin(), places_.end(),
-                               [&](std::size_t place) { return are_alike(batch_[place], first); });
+                               [&](std::size_t place) { return same_terms(batch_[place], first); });
   for (const std::size_t place : places_) {
     commands.packed([&](Packer& out) {
       if (!same) pack_spans(out, batch_[place]);

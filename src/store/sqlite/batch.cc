@@ -22,7 +22,7 @@ bool is_ending(const Request& request) {
 
 }  // namespace
 
-Result<Batch::Row*> Batch::load(const std::string& key) {
+Result<BatchRun::Row*> BatchRun::load(const std::string& key) {
   auto [it, is_new] = rows_.try_emplace(key);
   if (!is_new) return &it->second;
   auto document = file_.document(key);
@@ -38,7 +38,7 @@ Result<Batch::Row*> Batch::load(const std::string& key) {
   return &it->second;
 }
 
-Result<Reply> Batch::apply(const Request& request) {
+Result<Reply> BatchRun::apply(const Request& request) {
   if (schema_matters(request.verb)) {
     auto schema = load(std::string(core::kSchemaKey));
     if (!schema) return schema.error();
@@ -67,7 +67,7 @@ Result<Reply> Batch::apply(const Request& request) {
   return reply;
 }
 
-Result<bool> Batch::write_back() {
+Result<bool> BatchRun::write_back() {
   bool wrote = false;
   for (const auto& [key, row] : rows_) {
     if (!row.dirty) continue;

@@ -10,9 +10,9 @@ namespace baton::store::sqlite {
 
 // One batch inside one transaction: loads the names it meets, runs the core on them, and writes
 // back those that it changed.
-class Batch {
+class BatchRun {
  public:
-  Batch(LockFile& file, core::StoreTime now, std::uint64_t counter)
+  BatchRun(LockFile& file, core::StoreTime now, std::uint64_t counter)
       : file_(file), now_(now), counter_(counter) {
     table_.last = counter;
   }

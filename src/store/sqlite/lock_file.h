@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "store/sqlite/database.h"
+#include "store/sqlite/document_cache.h"
 #include "store/sqlite/machine.h"
-#include "store/sqlite/remembered.h"
 
 namespace baton::store::sqlite {
 
@@ -52,7 +52,7 @@ class LockFile {
   [[nodiscard]] Result<void> visit(std::string_view first, const Visitor& visitor);
 
   [[nodiscard]] Database& database() { return *database_; }
-  [[nodiscard]] Remembered& remembered() { return remembered_; }
+  [[nodiscard]] DocumentCache& remembered() { return remembered_; }
 
  private:
   LockFile(std::unique_ptr<Database> database, const Machine& machine)
@@ -61,7 +61,7 @@ class LockFile {
 
   std::unique_ptr<Database> database_;
   Machine machine_;
-  Remembered remembered_;
+  DocumentCache remembered_;
   Statement meta_;
   Statement document_;
   Statement save_;

@@ -27,25 +27,25 @@ constexpr std::chrono::hours kLongestWait(1);
 
 // A connection and the queue of threads for it. One writes for all threads; another one reads, so
 // that a long find keeps no batch waiting.
-class Line {
+class ConnectionQueue {
  public:
-  // Holds the line until the end of its scope.
+  // Holds the queue until the end of its scope.
   class Turn {
    public:
-    explicit Turn(Line& line) : line_(&line) {}
-    Turn(Turn&& other) noexcept : line_(std::exchange(other.line_, nullptr)) {}
+    explicit Turn(ConnectionQueue& queue) : queue_(&queue) {}
+    Turn(Turn&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
     Turn& operator=(Turn&&) = delete;
     ~Turn() {
-      if (line_ == nullptr) return;
+      if (queue_ == nullptr) return;
       {
-        const std::lock_guard lock(line_->mutex_);
-        line_->taken_ = false;
+        const std::lock_guard lock(queue_->mutex_);
+        queue_->taken_ = false;
       }
-      line_->freed_.notify_one();
+      queue_->freed_.notify_one();
     }
 
    private:
-    Line* line_;
+    ConnectionQueue* queue_;
   };
 
   [[nodiscard]] std::optional<Turn> take(Deadline deadline) {
@@ -90,7 +90,7 @@ class SqliteStore final : public LockStore {
   }
 
  private:
-  [[nodiscard]] Result<Line::Turn> take(Line& line, Deadline deadline);
+  [[nodiscard]] Result<ConnectionQueue::Turn> take(ConnectionQueue& queue, Deadline deadline);
   [[nodiscard]] Result<LockFile::State> enter(LockFile& file) const;
   [[nodiscard]] Result<std::vector<Reply>> change(std::span<const Request> batch, Deadline deadline,
                                                   std::vector<core::Wake>& wakes);
@@ -105,8 +105,8 @@ class SqliteStore final : public LockStore {
   const Machine machine_;
   const std::shared_ptr<WakeFiles> wake_files_;
   const bool wakes_;
-  Line writer_;
-  Line reader_;
+  ConnectionQueue writer_;
+  ConnectionQueue reader_;
 
   // Of the writer's turn. The first batch sweeps what earlier processes left.
   int unswept_ = kSweepEvery;
@@ -124,15 +124,15 @@ Error too_late(const std::string& path) {
           .retryable = true};
 }
 
-Result<Line::Turn> SqliteStore::take(Line& line, Deadline deadline) {
-  auto turn = line.take(deadline);
+Result<ConnectionQueue::Turn> SqliteStore::take(ConnectionQueue& queue, Deadline deadline) {
+  auto turn = queue.take(deadline);
   if (!turn) return too_late(path_);
-  if (line.file == nullptr) {
+  if (queue.file == nullptr) {
     auto file = LockFile::open(path_, machine_, deadline);
     if (!file) return file.error();
-    line.file = std::move(*file);
+    queue.file = std::move(*file);
   }
-  line.file->database().wait_until(deadline);
+  queue.file->database().wait_until(deadline);
   return std::move(*turn);
 }
 
@@ -182,7 +182,7 @@ Result<std::vector<Reply>> SqliteStore::apply(std::span<const Request> batch, De
   if (only_looks) {
     return read<std::vector<Reply>>(
         deadline, [&](LockFile& file, StoreTime now) -> Result<std::vector<Reply>> {
-          Batch looks(file, now, 0);
+          BatchRun looks(file, now, 0);
           std::vector<Reply> replies;
           for (const Request& request : batch) {
             auto reply = looks.apply(request);
@@ -211,7 +211,7 @@ Result<std::vector<Reply>> SqliteStore::change(std::span<const Request> batch, D
   auto state = enter(file);
   if (!state) return state.error();
 
-  Batch run(file, now, state->counter);
+  BatchRun run(file, now, state->counter);
   std::vector<Reply> replies;
   replies.reserve(batch.size());
   for (const Request& request : batch) {

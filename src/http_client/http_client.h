@@ -15,7 +15,7 @@
 #include "baton/clock.h"
 #include "baton/result.h"
 
-namespace baton::net {
+namespace baton::http_client {
 
 // Each as a file or as the PEM text itself; the text wins. Without a CA the system's are trusted.
 struct TlsSettings {
@@ -88,4 +88,4 @@ class HttpClient {
   std::unique_ptr<Pool> pool_;
 };
 
-}  // namespace baton::net
+}  // namespace baton::http_client

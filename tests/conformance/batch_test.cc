@@ -6,10 +6,10 @@
 namespace baton::test {
 namespace {
 
-class Company : public Promise {
+class Batch : public Promise {
  protected:
   // A store that has granted before, for its first grant may be a way of its own.
-  Company() {
+  Batch() {
     const Request first = acquire(1000, "DEFAULT:first");
     EXPECT_EQ(outcome(first), Outcome::granted);
     EXPECT_EQ(end(first).outcome, Outcome::done);
@@ -67,11 +67,11 @@ class Company : public Promise {
   }
 };
 
-TEST_F(Company, requests_on_the_same_terms_are_granted_on_them) {
+TEST_F(Batch, requests_on_the_same_terms_are_granted_on_them) {
   for (int round = 0; round < 2; ++round) expect_all_held_until_released(some(6));
 }
 
-TEST_F(Company, requests_on_terms_of_their_own_are_granted_on_those) {
+TEST_F(Batch, requests_on_terms_of_their_own_are_granted_on_those) {
   std::vector<Request> batch = some(6);
   batch[0].owner = "node-2";
   batch[1].predicate = "writing";
@@ -81,7 +81,7 @@ TEST_F(Company, requests_on_terms_of_their_own_are_granted_on_those) {
   expect_all_held_until_released(batch);
 }
 
-TEST_F(Company, one_that_is_not_free_changes_nothing_for_the_others) {
+TEST_F(Batch, one_that_is_not_free_changes_nothing_for_the_others) {
   std::vector<Request> batch = some(5);
   const Request other = acquire(50, batch[1].asks[0].key);
   ASSERT_EQ(outcome(other), Outcome::granted);
@@ -99,7 +99,7 @@ TEST_F(Company, one_that_is_not_free_changes_nothing_for_the_others) {
   expect_all_held_until_released(batch);
 }
 
-TEST_F(Company, every_grant_has_a_higher_token_than_the_last_of_its_name) {
+TEST_F(Batch, every_grant_has_a_higher_token_than_the_last_of_its_name) {
   std::vector<Token> last(6, 0);
   for (int round = 0; round < 3; ++round) {
     const auto batch = some(last.size());

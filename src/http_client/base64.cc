@@ -1,9 +1,9 @@
-#include "net/base64.h"
+#include "http_client/base64.h"
 
 #include <array>
 #include <cstdint>
 
-namespace baton::net {
+namespace baton::http_client {
 namespace {
 
 constexpr std::string_view kAlphabet =
@@ -62,4 +62,4 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace baton::net
+}  // namespace baton::http_client

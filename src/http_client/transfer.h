@@ -8,9 +8,9 @@
 
 #include <curl/curl.h>
 
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 
-namespace baton::net {
+namespace baton::http_client {
 
 struct CurlClose {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
@@ -66,4 +66,4 @@ class Transfer {
   char problem_[CURL_ERROR_SIZE] = {};
 };
 
-}  // namespace baton::net
+}  // namespace baton::http_client

@@ -9,7 +9,7 @@ namespace baton::store {
 
 // Which of many things come up more than once. By hash: it may take two for one, never one for two.
 template <typename Thing>
-class Uses {
+class DuplicateKeys {
  public:
   void reserve(std::size_t count) { hashes_.reserve(count); }
   void add(const Thing& thing) { hashes_.push_back(std::hash<Thing>()(thing)); }

@@ -12,7 +12,7 @@ namespace baton::store::sqlite {
 // The documents that this process wrote last, and what they say: reading one's own writing again
 // would cost more than everything else that a release does. A document that another process has
 // changed is not the one that is remembered. Not thread-safe.
-class Remembered {
+class DocumentCache {
  public:
   [[nodiscard]] Result<core::NameState> read(const std::string& key, std::string_view document) {
     const auto it = written_.find(key);

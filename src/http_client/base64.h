@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace baton::net {
+namespace baton::http_client {
 
 // The standard alphabet, with padding.
 [[nodiscard]] std::string to_base64(std::string_view bytes);
@@ -12,4 +12,4 @@ namespace baton::net {
 // Nothing if the text is not exactly that.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
-}  // namespace baton::net
+}  // namespace baton::http_client

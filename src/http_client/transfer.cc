@@ -1,9 +1,9 @@
-#include "net/transfer.h"
+#include "http_client/transfer.h"
 
 #include <algorithm>
 #include <cctype>
 
-namespace baton::net {
+namespace baton::http_client {
 namespace {
 
 // scheme://host:port, for people.
@@ -233,4 +233,4 @@ Result<HttpResponse> Transfer::finish(CURLcode end) {
   return std::move(response_);
 }
 
-}  // namespace baton::net
+}  // namespace baton::http_client

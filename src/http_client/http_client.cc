@@ -1,11 +1,11 @@
-#include "net/http_client.h"
+#include "http_client/http_client.h"
 
 #include <algorithm>
 #include <mutex>
 
-#include "net/transfer.h"
+#include "http_client/transfer.h"
 
-namespace baton::net {
+namespace baton::http_client {
 namespace {
 
 constexpr std::size_t kMostIdle = 8;
@@ -135,4 +135,4 @@ Result<HttpResponse> HttpClient::stream(const HttpRequest& request, const OnLine
   return response;
 }
 
-}  // namespace baton::net
+}  // namespace baton::http_client

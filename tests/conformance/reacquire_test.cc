@@ -6,7 +6,7 @@
 namespace baton::test {
 namespace {
 
-class Again : public Promise {
+class Reacquire : public Promise {
  protected:
   // Alike but for the grant.
   static Request take(std::uint64_t number, Mode mode = Mode::X) {
@@ -33,7 +33,7 @@ class Again : public Promise {
   }
 };
 
-TEST_F(Again, every_grant_has_a_higher_token) {
+TEST_F(Reacquire, every_grant_has_a_higher_token) {
   Token last = 0;
   for (std::uint64_t i = 1; i <= 5; ++i) {
     const Reply reply = ask(take(i));
@@ -45,7 +45,7 @@ TEST_F(Again, every_grant_has_a_higher_token) {
   }
 }
 
-TEST_F(Again, another_caller_who_held_it_in_between_leaves_nothing_of_its_terms) {
+TEST_F(Reacquire, another_caller_who_held_it_in_between_leaves_nothing_of_its_terms) {
   for (std::uint64_t i = 1; i <= 5; ++i) {
     ASSERT_EQ(outcome(take(10 * i)), Outcome::granted);
     expect_held(10 * i);
@@ -63,7 +63,7 @@ TEST_F(Again, another_caller_who_held_it_in_between_leaves_nothing_of_its_terms)
   }
 }
 
-TEST_F(Again, a_lower_mode_of_the_last_grant_is_not_the_mode_of_the_next) {
+TEST_F(Reacquire, a_lower_mode_of_the_last_grant_is_not_the_mode_of_the_next) {
   if (!can_convert(Mode::X, Mode::S)) return;
   ASSERT_EQ(outcome(take(1)), Outcome::granted);
   ASSERT_EQ(convert(take(1), Mode::S).outcome, Outcome::granted);
@@ -73,7 +73,7 @@ TEST_F(Again, a_lower_mode_of_the_last_grant_is_not_the_mode_of_the_next) {
   EXPECT_EQ(outcome(acquire(3, kName, Mode::S)), Outcome::busy);
 }
 
-TEST_F(Again, a_grant_after_one_that_was_revoked_is_not) {
+TEST_F(Reacquire, a_grant_after_one_that_was_revoked_is_not) {
   ASSERT_EQ(outcome(take(1)), Outcome::granted);
   Request stop = same_asks(Verb::break_, take(1));
   stop.reason = "because";
@@ -83,7 +83,7 @@ TEST_F(Again, a_grant_after_one_that_was_revoked_is_not) {
   expect_held(2);
 }
 
-TEST_F(Again, whoever_shared_it_and_now_has_it_alone_is_in_the_way) {
+TEST_F(Reacquire, whoever_shared_it_and_now_has_it_alone_is_in_the_way) {
   if (!can_convert(Mode::S, Mode::X)) return;
   const Request other = acquire(2, kName, Mode::S);
   ASSERT_EQ(outcome(take(1, Mode::S)), Outcome::granted);
@@ -93,7 +93,7 @@ TEST_F(Again, whoever_shared_it_and_now_has_it_alone_is_in_the_way) {
   EXPECT_EQ(outcome(take(3, Mode::S)), Outcome::busy);
 }
 
-TEST_F(Again, what_stayed_taken_after_its_release_does_not_make_the_next_one_released) {
+TEST_F(Reacquire, what_stayed_taken_after_its_release_does_not_make_the_next_one_released) {
   if (!can_convert(Mode::S, Mode::X)) return;
   const auto long_one = [](std::uint64_t number) {
     Request request = take(number, Mode::S);
@@ -114,7 +114,7 @@ TEST_F(Again, what_stayed_taken_after_its_release_does_not_make_the_next_one_rel
   expect_held(3, Mode::S);
 }
 
-TEST_F(Again, an_acquire_that_was_cancelled_before_it_came_takes_nothing) {
+TEST_F(Reacquire, an_acquire_that_was_cancelled_before_it_came_takes_nothing) {
   ASSERT_EQ(outcome(take(1)), Outcome::granted);
   EXPECT_EQ(end(take(1)).outcome, Outcome::done);
   Request cancel = same_asks(Verb::cancel, take(2));
