@@ -16,16 +16,16 @@ const std::string kKey = "DEFAULT:job";
 Request request_of(std::uint8_t byte, const core::NameState& state) {
   Request request;
   request.verb = static_cast<Verb>(byte % 8);
-  request.asks = {{kKey, static_cast<Mode>(byte % 6)}};
+  request.targets = {{kKey, static_cast<Mode>(byte % 6)}};
   request.grant = {1, std::uint64_t{byte} / 64 + 1};
   if (byte % 3 == 0 && !state.holders.empty()) request.grant = state.holders.front().grant;
   if (byte % 3 == 1 && !state.waiters.empty()) request.grant = state.waiters.front().grant;
   request.owner = "node";
   request.channel = "process";
   request.ttl = Millis(10'000);
-  request.handoff = Millis(1'000);
-  request.ticket = Millis(byte % 5 == 0 ? 0 : 60'000);
-  request.tombstone = Millis(request.verb == Verb::cancel && byte % 2 == 1 ? 5'000 : 0);
+  request.claim_within = Millis(1'000);
+  request.queue_ttl = Millis(byte % 5 == 0 ? 0 : 60'000);
+  request.tombstone_ttl = Millis(request.verb == Verb::cancel && byte % 2 == 1 ? 5'000 : 0);
   return request;
 }
 

@@ -26,7 +26,7 @@ void try_read(const std::function<void()>& read) {
 
 void read_all(std::string_view text) {
   Request request;
-  request.asks = {{"DEFAULT:job", Mode::X}};
+  request.targets = {{"DEFAULT:job", Mode::X}};
   for (const std::size_t count : {1U, 3U}) {
     try_read([&] {
       const auto answer =

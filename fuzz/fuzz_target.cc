@@ -5,7 +5,7 @@ namespace baton::fuzz {
 namespace {
 
 // A target put together again from its decoded parts.
-std::string print(const http::Target& target) {
+std::string print(const http::RequestTarget& target) {
   std::string text;
   for (const auto& segment : target.segments) text += "/" + http::encode(segment);
   if (text.empty()) text = "/";

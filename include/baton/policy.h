@@ -60,9 +60,9 @@ struct Policy {
 [[nodiscard]] BATON_EXPORT std::string key_of(const Policy& policy, const LockName& name);
 
 // What to ask the store for: every name at `mode`, its ancestors at the intent mode, each key once
-// at the supremum. asks[0] is names[0]. A child's resources are its parent's and one more.
-[[nodiscard]] BATON_EXPORT Result<std::vector<Ask>> asks_for(const Policy& policy,
-                                                             std::span<const LockName> names,
-                                                             Mode mode);
+// at the supremum. targets[0] is names[0]. A child's resources are its parent's and one more.
+[[nodiscard]] BATON_EXPORT Result<std::vector<Target>> targets_for(const Policy& policy,
+                                                                   std::span<const LockName> names,
+                                                                   Mode mode);
 
 }  // namespace baton

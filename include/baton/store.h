@@ -46,41 +46,41 @@ struct NoteChange {
 };
 
 enum class Verb : std::uint8_t {
-  acquire,  // hold all asks, or queue for them (ticket > 0), or neither. Repeating it is harmless:
-            // a grant that is already held is granted again with its time renewed
-  claim,    // a waiter asks for its turn; ticket > 0 also refreshes its place in the queue
+  acquire,  // hold all targets, or queue for them (queue_ttl > 0), or neither. Repeating it is
+            // harmless: a grant that is already held is granted again with its time renewed
+  claim,    // a waiter asks for its turn; queue_ttl > 0 also refreshes its place in the queue
   renew,    // hold on for another ttl; an expired or revoked grant is never renewed
   convert,  // change the modes of a held grant
   release,  // end a grant; `to` hands a single name to a waiter of that owner, out of turn
   cancel,   // undo an acquire whose fate is unknown, or leave a queue; or, with `converting`,
             // only give up a pending convert
-  break_,   // revoke every holder of asks[0] (or only `grant`): it is free once they have
+  break_,   // revoke every holder of targets[0] (or only `grant`): it is free once they have
             // acknowledged or expired; with `immediately`, at once
-  get,      // look at asks[0]
+  get,      // look at targets[0]
 };
 
-struct Ask {
+struct Target {
   std::string key;  // key_of(name)
   Mode mode = Mode::X;
-  bool operator==(const Ask&) const = default;
+  bool operator==(const Target&) const = default;
 };
 
-// One request. asks[0] is the name itself: notes and ordinals are its. The rest of the asks are
-// its ancestors or the other names of a set. Renew, release, convert and cancel repeat the asks of
-// the grant.
+// One request. targets[0] is the name itself: notes and ordinals are its. The rest of the targets
+// are its ancestors or the other names of a set. Renew, release, convert and cancel repeat the
+// targets of the grant.
 struct Request {
   Verb verb = Verb::get;
   GrantId grant;
-  std::vector<Ask> asks;
-  std::string predicate;   // acquire: what the holder does
-  std::string owner;       // acquire: which node, for people and for `to`
-  std::string channel;     // acquire: whom to wake, unique per process
-  Metadata metadata;       // acquire
-  Millis ttl{0};           // acquire
-  Millis ticket{0};        // acquire, claim, convert: a place in the queue kept so long
-  Millis handoff{0};       // acquire: how long a promoted waiter may take to claim
-  Millis at_least_for{0};  // acquire: stays taken so long even if released before
-  Millis tombstone{0};     // cancel: an acquire of this grant that comes within this fails
+  std::vector<Target> targets;
+  std::string predicate;    // acquire: what the holder does
+  std::string owner;        // acquire: which node, for people and for `to`
+  std::string channel;      // acquire: whom to wake, unique per process
+  Metadata metadata;        // acquire
+  Millis ttl{0};            // acquire
+  Millis queue_ttl{0};      // acquire, claim, convert: a place in the queue kept so long
+  Millis claim_within{0};   // acquire: how long a promoted waiter may take to claim
+  Millis at_least_for{0};   // acquire: stays taken so long even if released before
+  Millis tombstone_ttl{0};  // cancel: an acquire of this grant that comes within this fails
   std::optional<std::int64_t> if_ordinal_below;  // acquire: else superseded
   NoteChange change;                             // acquire, renew, release
   std::int64_t schema_version = 0;               // acquire, claim, convert
@@ -92,8 +92,9 @@ struct Request {
 
 enum class Outcome : std::uint8_t {
   granted,  // acquire, claim, renew, convert: held for ttl from when the request was sent
-  queued,   // acquire, claim, convert: has a ticket; ask again when woken or after retry_after
-  busy,     // acquire, convert without a ticket. Any verb: somebody keeps the store from touching
+  queued,   // acquire, claim, convert: has a place in the queue; ask again when woken or after
+            // retry_after
+  busy,     // acquire, convert without queue_ttl. Any verb: somebody keeps the store from touching
             // this name for the moment; nothing has happened, ask again
   superseded,  // acquire, claim
   denied,      // schema version differs; nobody of that owner waits; see message
@@ -143,8 +144,8 @@ struct LockInfo {
 
 struct Reply {
   Outcome outcome = Outcome::invalid;
-  std::vector<Token> tokens;        // granted: one an ask, in the order of the asks
-  Note note;                        // granted: the note of asks[0] as this request found it
+  std::vector<Token> tokens;        // granted: one a target, in the same order
+  Note note;                        // granted: the note of targets[0] as this request found it
   std::vector<HolderInfo> holders;  // busy, queued, deadlock: who is in the way; break: who was hit
   Millis retry_after{0};            // busy, queued: nothing changes earlier without a release
   std::string message;              // denied, lost, invalid, unsupported

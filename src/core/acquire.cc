@@ -26,14 +26,14 @@ Obstacle obstacle_for(const Step& step) {
   Obstacle obstacle;
   for (std::size_t i = 0; i < step.states.size(); ++i) {
     const Waiter* own = find_waiter(*step.states[i], step.request.grant, false);
-    obstacle.add(blockers_of(*step.states[i], step.request.grant, step.request.asks[i].mode,
+    obstacle.add(blockers_of(*step.states[i], step.request.grant, step.request.targets[i].mode,
                              own != nullptr ? own->turn : kLastTurn),
                  step.now);
   }
   return obstacle;
 }
 
-// Takes every ask for `claimant`, whose modes come from the asks.
+// Takes every target for `claimant`, whose modes come from the targets.
 Reply take(Step& step, const Claimant& claimant) {
   const Note found = step.states[0]->note;
   for (std::size_t i = 0; i < step.states.size(); ++i) {
@@ -41,7 +41,7 @@ Reply take(Step& step, const Claimant& claimant) {
     erase_waiter(state, claimant.grant, false);
     Holder holder;
     static_cast<Claimant&>(holder) = claimant;
-    holder.mode = step.request.asks[i].mode;
+    holder.mode = step.request.targets[i].mode;
     holder.token = step.table.next();
     holder.since = step.now;
     holder.expires = first_expiry(claimant, step.now);
@@ -86,7 +86,7 @@ bool any_held(const Step& step) {
 
 // A place in every queue of the request, all with one turn. Repeating it only refreshes.
 void queue_up(Step& step, const Claimant& claimant) {
-  const StoreTime stale = step.now + StoreTime(step.request.ticket);
+  const StoreTime stale = step.now + StoreTime(step.request.queue_ttl);
   std::uint64_t turn = 0;
   for (NameState* state : step.states) {
     if (const Waiter* own = find_waiter(*state, claimant.grant, false)) turn = own->turn;
@@ -101,10 +101,10 @@ void queue_up(Step& step, const Claimant& claimant) {
     }
     Waiter waiter;
     static_cast<Claimant&>(waiter) = claimant;
-    waiter.mode = step.request.asks[i].mode;
+    waiter.mode = step.request.targets[i].mode;
     waiter.turn = turn;
     waiter.stale = stale;
-    waiter.handoff = step.request.handoff;
+    waiter.claim_within = step.request.claim_within;
     waiter.alone = step.states.size() == 1;
     insert_waiter(state, std::move(waiter));
   }
@@ -123,7 +123,7 @@ Reply acquire(Step& step) {
   }
   const Obstacle obstacle = obstacle_for(step);
   if (!obstacle.blocked) return take(step, claimant_of(step.request));
-  if (step.request.ticket <= Millis{0}) return obstacle.reply(Outcome::busy, step.now);
+  if (step.request.queue_ttl <= Millis{0}) return obstacle.reply(Outcome::busy, step.now);
   queue_up(step, claimant_of(step.request));
   return obstacle.reply(Outcome::queued, step.now);
 }
@@ -144,10 +144,10 @@ Reply claim(Step& step) {
   }
   const Obstacle obstacle = obstacle_for(step);
   if (!obstacle.blocked) return take(step, Claimant(own));
-  if (step.request.ticket > Millis{0}) {
+  if (step.request.queue_ttl > Millis{0}) {
     for (NameState* state : step.states) {
       find_waiter(*state, step.request.grant, false)->stale =
-          step.now + StoreTime(step.request.ticket);
+          step.now + StoreTime(step.request.queue_ttl);
       state->dirty = true;
     }
   }

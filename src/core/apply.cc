@@ -10,7 +10,7 @@ using verbs::Step;
 
 Reply look(Step& step) {
   Reply reply = outcome(Outcome::done);
-  reply.info = describe(step.request.asks[0].key, *step.states[0], step.now, ~std::size_t{0});
+  reply.info = describe(step.request.targets[0].key, *step.states[0], step.now, ~std::size_t{0});
   return reply;
 }
 
@@ -55,7 +55,7 @@ std::int64_t schema_version(const LockTable& table) {
 
 Reply apply(LockTable& table, const Request& request, StoreTime now, Effects& effects) {
   if (auto rule = broken_rule(request)) return outcome(Outcome::invalid, std::move(*rule));
-  if (schema_matters(request.verb) && request.asks[0].key != kSchemaKey) {
+  if (schema_matters(request.verb) && request.targets[0].key != kSchemaKey) {
     const auto version = schema_version(table);
     if (version != request.schema_version) {
       return outcome(Outcome::denied, "the store has schema version " + std::to_string(version) +
@@ -64,8 +64,8 @@ Reply apply(LockTable& table, const Request& request, StoreTime now, Effects& ef
     }
   }
   Step step{table, request, now, effects, {}};
-  step.states.reserve(request.asks.size());
-  for (const Ask& ask : request.asks) step.states.push_back(&table.names[ask.key]);
+  step.states.reserve(request.targets.size());
+  for (const Target& target : request.targets) step.states.push_back(&table.names[target.key]);
   return dispatch(step);
 }
 

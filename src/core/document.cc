@@ -235,7 +235,7 @@ void write_waiter(Writer& out, const Waiter& waiter) {
   write_claimant(out, waiter);
   out.field("turn", waiter.turn);
   out.field("stale", waiter.stale.count());
-  out.field("handoff", waiter.handoff.count());
+  out.field("handoff", waiter.claim_within.count());
   if (!waiter.alone) out.field("alone", false);
   if (waiter.converting) out.field("converting", true);
 }
@@ -273,7 +273,7 @@ Waiter to_waiter(const json& object) {
   to_claimant(fields, waiter);
   waiter.turn = whole<std::uint64_t>(fields.required("turn"));
   waiter.stale = time_of(fields.required("stale"));
-  waiter.handoff = span_of(fields.required("handoff"));
+  waiter.claim_within = span_of(fields.required("handoff"));
   waiter.alone = optional_flag(fields, "alone", false);
   waiter.converting = optional_flag(fields, "converting", true);
   fields.done();

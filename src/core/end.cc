@@ -76,10 +76,10 @@ Reply cancel(Step& step) {
       state->dirty = true;
     }
   }
-  if (!request.converting && request.tombstone > Millis{0}) {
+  if (!request.converting && request.tombstone_ttl > Millis{0}) {
     NameState& first = *step.states[0];
     std::erase_if(first.tombstones, [&](const Tombstone& t) { return t.grant == request.grant; });
-    first.tombstones.push_back({request.grant, step.now + StoreTime(request.tombstone)});
+    first.tombstones.push_back({request.grant, step.now + StoreTime(request.tombstone_ttl)});
     first.dirty = true;
     step.effects.durable = true;
   }

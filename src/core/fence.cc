@@ -75,11 +75,12 @@ Result<std::vector<FenceToken>> parse_fence_tokens(std::string_view text) {
 
 namespace baton::core {
 
-std::vector<FenceToken> fence_tokens(std::span<const Ask> asks, std::span<const Token> tokens) {
+std::vector<FenceToken> fence_tokens(std::span<const Target> targets,
+                                     std::span<const Token> tokens) {
   std::vector<FenceToken> all;
-  for (std::size_t i = 0; i < asks.size(); ++i) {
+  for (std::size_t i = 0; i < targets.size(); ++i) {
     // A token that is missing is one that every fence refuses.
-    all.push_back({asks[i].key, asks[i].mode, i < tokens.size() ? tokens[i] : 0});
+    all.push_back({targets[i].key, targets[i].mode, i < tokens.size() ? tokens[i] : 0});
   }
   return all;
 }

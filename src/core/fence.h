@@ -8,7 +8,7 @@
 namespace baton::core {
 
 // What a fence is shown of a grant: all that it holds, names and ancestors.
-[[nodiscard]] BATON_EXPORT std::vector<FenceToken> fence_tokens(std::span<const Ask> asks,
+[[nodiscard]] BATON_EXPORT std::vector<FenceToken> fence_tokens(std::span<const Target> targets,
                                                                 std::span<const Token> tokens);
 
 // The tokens in the order in which every fence takes its rows: by the bytes of the key, so that two

@@ -31,7 +31,7 @@ void queue_conversion(Step& step, const std::vector<Mode>& targets) {
     static_cast<Claimant&>(waiter) = holder;
     waiter.mode = targets[i];
     waiter.turn = own_turn;
-    waiter.stale = step.now + StoreTime(step.request.ticket);
+    waiter.stale = step.now + StoreTime(step.request.queue_ttl);
     waiter.alone = false;
     waiter.converting = true;
     insert_waiter(state, std::move(waiter));
@@ -66,7 +66,7 @@ Reply convert(Step& step) {
     NameState& state = *step.states[i];
     const Holder& own = *find_holder(state, step.request.grant);
     if (own.state == HolderState::handed) return outcome(Outcome::lost, "not claimed yet");
-    targets.push_back(converted(own.mode, step.request.asks[i].mode));
+    targets.push_back(converted(own.mode, step.request.targets[i].mode));
     if (covers(own.mode, targets[i])) continue;
     Blockers blockers = blockers_of(state, step.request.grant, targets[i], 0);
     blockers.waiters.clear();
@@ -76,7 +76,7 @@ Reply convert(Step& step) {
     }
   }
   if (deadlock) return obstacle.reply(Outcome::deadlock, step.now);
-  if (obstacle.blocked && step.request.ticket <= Millis{0}) {
+  if (obstacle.blocked && step.request.queue_ttl <= Millis{0}) {
     return obstacle.reply(Outcome::busy, step.now);
   }
   if (obstacle.blocked) {

@@ -63,7 +63,7 @@ struct Holder : Claimant {
 struct Waiter : Claimant {
   std::uint64_t turn = 0;  // its place: lower is earlier; the same in all queues of one request
   StoreTime stale{0};      // forgotten then, unless refreshed
-  Millis handoff{0};
+  Millis claim_within{0};
   bool alone = true;        // single-name: can be promoted. Others are woken and ask again
   bool converting = false;  // a holder that waits for a stronger mode: ahead of all others
   bool operator==(const Waiter&) const = default;

@@ -84,21 +84,21 @@ Result<void> check_rules(const LockRules& rules, const std::string& who, Mode mo
   return {};
 }
 
-// Collects asks, each key once.
-class AskList {
+// Collects targets, each key once.
+class TargetList {
  public:
   void add(std::string key, Mode mode) {
-    for (Ask& ask : asks_) {
-      if (ask.key != key) continue;
-      ask.mode = supremum(ask.mode, mode);
+    for (Target& target : targets_) {
+      if (target.key != key) continue;
+      target.mode = supremum(target.mode, mode);
       return;
     }
-    asks_.push_back({std::move(key), mode});
+    targets_.push_back({std::move(key), mode});
   }
-  std::vector<Ask> take() { return std::move(asks_); }
+  std::vector<Target> take() { return std::move(targets_); }
 
  private:
-  std::vector<Ask> asks_;
+  std::vector<Target> targets_;
 };
 
 // In a hierarchy every level adds a resource, so a page needs one for its fileset, one for its
@@ -152,13 +152,13 @@ std::string key_of(const Policy& policy, const LockName& name) {
   return key_of(name, scoped(policy, name.subject));
 }
 
-Result<std::vector<Ask>> asks_for(const Policy& policy, std::span<const LockName> names,
-                                  Mode mode) {
+Result<std::vector<Target>> targets_for(const Policy& policy, std::span<const LockName> names,
+                                        Mode mode) {
   if (names.empty()) return bad_request("no lock is named");
   if (!is_mode(mode)) return bad_request("unknown mode");
-  AskList asks;
+  TargetList targets;
   // All names before all ancestors, so that the tokens of a set start with those of its names.
-  for (const LockName& name : names) asks.add(key_of(policy, name), mode);
+  for (const LockName& name : names) targets.add(key_of(policy, name), mode);
   for (const LockName& name : names) {
     if (name.region == kReservedRegion) continue;
     const auto ancestors = ancestors_of(policy, name.subject);
@@ -168,10 +168,10 @@ Result<std::vector<Ask>> asks_for(const Policy& policy, std::span<const LockName
     for (const auto& subject : ancestors) {
       above.subject = subject;
       above.resources.pop_back();
-      asks.add(key_of(above), ancestor_mode(mode));
+      targets.add(key_of(above), ancestor_mode(mode));
     }
   }
-  auto all = asks.take();
+  auto all = targets.take();
   if (all.size() > kMaxSet) {
     return Error{.code = Code::bad_request,
                  .message = "a request names at most " + std::to_string(kMaxSet) +

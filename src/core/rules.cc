@@ -9,19 +9,19 @@ namespace {
 using Rule = std::optional<std::string>;
 
 Rule broken_ask(const Request& request) {
-  if (request.asks.empty()) return "a request names at least one lock";
-  if (request.asks.size() > kMaxSet) {
+  if (request.targets.empty()) return "a request names at least one lock";
+  if (request.targets.size() > kMaxSet) {
     return "a request names at most " + std::to_string(kMaxSet) + " locks";
   }
-  for (std::size_t i = 0; i < request.asks.size(); ++i) {
-    const std::string& key = request.asks[i].key;
+  for (std::size_t i = 0; i < request.targets.size(); ++i) {
+    const std::string& key = request.targets[i].key;
     // Escapes can make three bytes of one.
     if (key.empty() || key.size() > 3 * kMaxNameBytes || !is_valid_utf8_text(key)) {
       return "a key is empty, too long or not text";
     }
-    if (!is_mode(request.asks[i].mode)) return "unknown mode";
+    if (!is_mode(request.targets[i].mode)) return "unknown mode";
     for (std::size_t j = 0; j < i; ++j) {
-      if (request.asks[j].key == key) return "a request names each lock once";
+      if (request.targets[j].key == key) return "a request names each lock once";
     }
   }
   return std::nullopt;
@@ -49,7 +49,7 @@ Rule broken_text(const Request& request) {
 Rule broken_note(const Request& request) {
   const auto& change = request.change;
   if (change.text) {
-    const bool reserved = request.asks[0].key.starts_with(std::string(kReservedRegion) + ":");
+    const bool reserved = request.targets[0].key.starts_with(std::string(kReservedRegion) + ":");
     const std::size_t limit = reserved ? kMaxReservedNoteBytes : kMaxNoteBytes;
     if (change.text->size() > limit)
       return "a note has at most " + std::to_string(limit) + " bytes";
@@ -67,11 +67,12 @@ Rule broken_time(const Request& request) {
   if (request.verb == Verb::acquire && (request.ttl <= Millis{0} || request.ttl > kMaxTtl)) {
     return "a TTL is above zero and at most 24 h";
   }
-  if (outside(request.ticket, kMaxWait) || outside(request.handoff, kMaxWait) ||
-      outside(request.tombstone, kMaxWait) || outside(request.at_least_for, kMaxTtl)) {
+  if (outside(request.queue_ttl, kMaxWait) || outside(request.claim_within, kMaxWait) ||
+      outside(request.tombstone_ttl, kMaxWait) || outside(request.at_least_for, kMaxTtl)) {
     return "a time span is from zero to 24 h";
   }
-  if (request.verb == Verb::acquire && request.ticket > Millis{0} && request.handoff <= Millis{0}) {
+  if (request.verb == Verb::acquire && request.queue_ttl > Millis{0} &&
+      request.claim_within <= Millis{0}) {
     return "a request that may wait says how long a hand-off may take";
   }
   return std::nullopt;
@@ -83,24 +84,24 @@ Rule broken_rule(const Request& request) {
   if (auto rule = broken_ask(request)) return rule;
   const bool nameless = request.verb == Verb::get || request.verb == Verb::break_;
   if (request.grant.empty() && !nameless) return "a request names its grant";
-  if (nameless && request.asks.size() != 1) return "get and break take one lock";
-  if (!request.to.empty() && request.asks.size() != 1) return "a transfer takes one lock";
+  if (nameless && request.targets.size() != 1) return "get and break take one lock";
+  if (!request.to.empty() && request.targets.size() != 1) return "a transfer takes one lock";
   if (auto rule = broken_text(request)) return rule;
   if (auto rule = broken_note(request)) return rule;
   return broken_time(request);
 }
 
 Rule beyond(const Capabilities& can, const Request& request) {
-  const bool asks_for_modes = request.verb == Verb::acquire || request.verb == Verb::convert;
+  const bool names_modes = request.verb == Verb::acquire || request.verb == Verb::convert;
   if (request.verb == Verb::convert && !can.convert) return "this store cannot convert a lock";
-  if (request.asks.size() > can.max_set) {
+  if (request.targets.size() > can.max_set) {
     return can.max_set == 1
                ? std::string("this store takes one name at a time: no sets and no parents")
                : "this store takes at most " + std::to_string(can.max_set) + " names at once";
   }
-  for (const Ask& ask : request.asks) {
-    if (!asks_for_modes || std::ranges::find(can.modes, ask.mode) != can.modes.end()) continue;
-    return "this store has no mode " + std::string(long_name(ask.mode));
+  for (const Target& target : request.targets) {
+    if (!names_modes || std::ranges::find(can.modes, target.mode) != can.modes.end()) continue;
+    return "this store has no mode " + std::string(long_name(target.mode));
   }
   if (!request.to.empty() && !can.transfer) return "this store cannot hand over to a named node";
   if (!can.notes && (request.if_ordinal_below || !request.change.empty())) {

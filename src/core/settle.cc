@@ -88,12 +88,12 @@ void settle(LockTable& table, NameState& state, StoreTime now, Effects& effects)
       continue;
     }
     Holder holder;
-    const StoreTime handoff = waiter.handoff;
+    const StoreTime claim_within = waiter.claim_within;
     static_cast<Claimant&>(holder) = std::move(waiter);
     holder.token = table.next();
     holder.state = HolderState::handed;
     holder.since = now;
-    holder.expires = now + handoff;
+    holder.expires = now + claim_within;
     effects.wakes.push_back({holder.channel, holder.grant});
     effects.durable = true;
     state.holders.push_back(std::move(holder));

@@ -20,7 +20,11 @@ constexpr Millis renew_after(Millis ttl) { return ttl / 3; }
 
 // A place in the queue, and the time to come for a promotion: together below one ttl, so that a
 // process that dies with hundreds of waiters delays the next one by no more than that.
-constexpr Millis ticket_for(Millis ttl) { return std::clamp(ttl / 2, Millis(200), Millis(15'000)); }
-constexpr Millis handoff_for(Millis ttl) { return std::clamp(ttl / 5, Millis(100), Millis(3'000)); }
+constexpr Millis queue_ttl_for(Millis ttl) {
+  return std::clamp(ttl / 2, Millis(200), Millis(15'000));
+}
+constexpr Millis claim_within_for(Millis ttl) {
+  return std::clamp(ttl / 5, Millis(100), Millis(3'000));
+}
 
 }  // namespace baton::core

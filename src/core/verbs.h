@@ -6,7 +6,7 @@
 
 namespace baton::core::verbs {
 
-// One request on its way through: the table, the states of its asks in their order, and now.
+// One request on its way through: the table, the states of its targets in their order, and now.
 struct Step {
   LockTable& table;
   const Request& request;
@@ -35,7 +35,7 @@ Reply break_holders(Step& step);
 // What several of them need.
 Reply outcome(Outcome outcome, std::string message = {});
 
-// A token for each ask, and the note as it was found.
+// A token for each target, and the note as it was found.
 Reply granted(const Step& step, Note found);
 
 // Every state of the request has a live holder of its grant that may go on: not parked, not

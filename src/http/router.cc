@@ -50,7 +50,7 @@ void Router::add_async(std::string method, std::string_view pattern, AsyncHandle
                      std::move(handler), run});
 }
 
-Router::Match Router::find(std::string_view method, const Target& target) const {
+Router::Match Router::find(std::string_view method, const RequestTarget& target) const {
   const std::string_view wanted = method == "HEAD" ? "GET" : method;
   std::set<std::string> allowed;
   for (const Route& route : routes_) {

@@ -37,7 +37,7 @@ class BATON_EXPORT Router {
     Pairs parameters;
     std::string allowed;  // the methods of this path, if there is one but not for this method
   };
-  [[nodiscard]] Match find(std::string_view method, const Target& target) const;
+  [[nodiscard]] Match find(std::string_view method, const RequestTarget& target) const;
 
  private:
   struct Route {

@@ -51,7 +51,7 @@ std::vector<std::string_view> split(std::string_view text, char by) {
   }
 }
 
-bool read_path(std::string_view path, Target& target) {
+bool read_path(std::string_view path, RequestTarget& target) {
   target.path = path;
   if (path == "/") return true;
   const auto parts = split(path.substr(1), '/');
@@ -64,7 +64,7 @@ bool read_path(std::string_view path, Target& target) {
   return true;
 }
 
-bool read_query(std::string_view query, Target& target) {
+bool read_query(std::string_view query, RequestTarget& target) {
   if (query.empty()) return true;
   const auto parts = split(query, '&');
   if (parts.size() > kMaxQueryPairs) return false;
@@ -92,11 +92,11 @@ std::optional<std::string_view> without_authority(std::string_view text) {
 
 }  // namespace
 
-std::optional<Target> parse_target(std::string_view text) {
+std::optional<RequestTarget> parse_target(std::string_view text) {
   const auto local = without_authority(text);
   if (!local || local->find('#') != std::string_view::npos) return std::nullopt;
   const auto mark = local->find('?');
-  Target target;
+  RequestTarget target;
   if (!read_path(local->substr(0, mark), target)) return std::nullopt;
   if (mark != std::string_view::npos && !read_query(local->substr(mark + 1), target)) {
     return std::nullopt;

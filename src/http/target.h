@@ -13,7 +13,7 @@ inline constexpr std::size_t kMaxSegments = 32;
 inline constexpr std::size_t kMaxQueryPairs = 64;
 
 // What a request line asks for, taken apart.
-struct Target {
+struct RequestTarget {
   std::string path;                   // as sent
   std::vector<std::string> segments;  // decoded; "/" has none
   Pairs query;                        // decoded
@@ -21,7 +21,7 @@ struct Target {
 
 // Nothing for what is not a path: another form than /path?query or scheme://host/path?query, a
 // broken %XX, control characters or bytes that are not UTF-8, more parts than the limits.
-[[nodiscard]] BATON_EXPORT std::optional<Target> parse_target(std::string_view text);
+[[nodiscard]] BATON_EXPORT std::optional<RequestTarget> parse_target(std::string_view text);
 
 // %XX for everything but letters, digits and -._~, so that a decoded part can be put back in a URL.
 [[nodiscard]] BATON_EXPORT std::string encode(std::string_view part);

@@ -85,7 +85,7 @@ class SchemaLock {
     Request made;
     made.verb = verb;
     made.grant = grant_;
-    made.asks = {{std::string(core::kSchemaKey), Mode::X}};
+    made.targets = {{std::string(core::kSchemaKey), Mode::X}};
     return made;
   }
 
@@ -264,7 +264,7 @@ Result<std::int64_t> drain(SchemaLock& lock, const Before& before, Drain& holder
 Result<Policy> read_policy(LockStore& store, Deadline deadline) {
   Request ask;
   ask.verb = Verb::get;
-  ask.asks = {{std::string(core::kSchemaKey), Mode::X}};
+  ask.targets = {{std::string(core::kSchemaKey), Mode::X}};
   auto replies = store.apply({&ask, 1}, deadline);
   if (!replies) return replies.error();
   const auto& info = replies->front().info;

@@ -49,7 +49,7 @@ Request undoing(const Request& acquire) {
   Request cancel;
   cancel.verb = Verb::cancel;
   cancel.grant = acquire.grant;
-  cancel.asks = acquire.asks;
+  cancel.targets = acquire.targets;
   return cancel;
 }
 
@@ -161,12 +161,12 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
       return ok.error();
     }
   }
-  auto asks = asks_for(policy_, set, options.mode);
-  if (!asks) return asks.error();
+  auto targets = targets_for(policy_, set, options.mode);
+  if (!targets) return targets.error();
   Request request;
   request.verb = Verb::acquire;
   request.grant = new_grant_id();
-  request.asks = std::move(*asks);
+  request.targets = std::move(*targets);
   request.predicate = set.front().predicate;
   request.owner = owner_;
   request.channel = channel_;
@@ -177,8 +177,8 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
   request.change = options.note;
   request.schema_version = policy_.version;
   if (options.wait > Millis(0)) {
-    request.ticket = core::ticket_for(options.ttl);
-    request.handoff = core::handoff_for(options.ttl);
+    request.queue_ttl = core::queue_ttl_for(options.ttl);
+    request.claim_within = core::claim_within_for(options.ttl);
   }
   if (auto beyond = core::beyond(can_, request)) {
     return Error{.code = Code::unsupported, .message = std::move(*beyond)};
@@ -190,7 +190,7 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
                                       Instant sent) {
   Grant grant{.id = request.grant,
               .names = std::move(set),
-              .asks = std::move(request.asks),
+              .targets = std::move(request.targets),
               .tokens = std::move(reply.tokens),
               .note = std::move(reply.note),
               .metadata = std::move(request.metadata),
@@ -251,7 +251,7 @@ Result<Lease> LockClient::Core::ask(std::vector<LockName> set, const AcquireOpti
 Result<LockClient::Core::RetryPlan> LockClient::Core::not_granted(const Request& request,
                                                                   const Result<Reply>& reply,
                                                                   Instant sent, Deadline deadline) {
-  const bool waits = request.ticket > Millis(0);
+  const bool waits = request.queue_ttl > Millis(0);
   if (!reply) {
     const Error& error = reply.error();
     // Until then the request may still take effect; after it, repeating or undoing it is safe.
@@ -274,7 +274,7 @@ Result<LockClient::Core::RetryPlan> LockClient::Core::not_granted(const Request&
 // Ends whatever the acquire came to. In doubt, it may still be on its way.
 void LockClient::Core::take_back(const Request& acquire, bool in_doubt) {
   Request cancel = undoing(acquire);
-  if (in_doubt) cancel.tombstone = 2 * can_.apply_limit;
+  if (in_doubt) cancel.tombstone_ttl = 2 * can_.apply_limit;
   const Instant now = clock_->now();
   hub_.undo(std::move(cancel), now, now + acquire.ttl + can_.apply_limit);
 }

@@ -22,14 +22,14 @@ namespace baton::runtime {
 namespace {
 
 // At the latest in time to refresh the place in the queue.
-Millis pause_after(const Reply& reply, Millis ticket) {
-  return std::clamp(reply.retry_after, kAskFloor, std::clamp(ticket / 3, kAskFloor, kAskEvery));
+Millis pause_after(const Reply& reply, Millis queue_ttl) {
+  return std::clamp(reply.retry_after, kAskFloor, std::clamp(queue_ttl / 3, kAskFloor, kAskEvery));
 }
 
 // A store that keeps a place for somebody says busy only if it cannot touch the name just now.
 bool waits_on(const Reply& reply, const Request& request) {
   return reply.outcome == Outcome::queued ||
-         (reply.outcome == Outcome::busy && request.ticket > Millis(0));
+         (reply.outcome == Outcome::busy && request.queue_ttl > Millis(0));
 }
 
 Error under_way() {
@@ -43,7 +43,7 @@ Error under_way() {
 void HeldLease::Conversion::doubt(Instant until) {
   in_doubt = true;
   late_until = until;
-  in_queue = request.ticket > Millis(0);
+  in_queue = request.queue_ttl > Millis(0);
 }
 
 // To whoever is told to queue, no earlier request was granted, and none can be that is too late.
@@ -62,14 +62,14 @@ Result<void> HeldLease::convert(Mode mode, Millis wait) {
     give_turn({});
     return request.error();
   }
-  if (wait > Millis(0)) request->ticket = core::ticket_for(ttl_);
+  if (wait > Millis(0)) request->queue_ttl = core::queue_ttl_for(ttl_);
   Conversion conversion{.request = std::move(*request), .deadline = deadline, .limit = limit};
   {
     const std::lock_guard lock(mutex_);
-    conversion.before = asks_;
-    for (std::size_t i = 0; i < asks_.size(); ++i) {
-      const Mode target = conversion.request.asks[i].mode;
-      if (covers(asks_[i].mode, target)) asks_[i].mode = target;
+    conversion.before = targets_;
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      const Mode target = conversion.request.targets[i].mode;
+      if (covers(targets_[i].mode, target)) targets_[i].mode = target;
     }
   }
   auto result = ask(conversion);
@@ -108,9 +108,9 @@ void HeldLease::give_turn(Instant late_until) {
 // What every name was asked for. One that is also above another of the set is held at more.
 Mode HeldLease::asked_mode() const {
   const std::lock_guard lock(mutex_);
-  Mode weakest = asks_.front().mode;
+  Mode weakest = targets_.front().mode;
   for (const LockName& name : names_) {
-    const Mode mode = asks_[place_of(name)].mode;
+    const Mode mode = targets_[place_of(name)].mode;
     if (covers(weakest, mode)) weakest = mode;
   }
   return weakest;
@@ -127,10 +127,10 @@ Result<Request> HeldLease::conversion_to(Mode mode) const {
       if (auto ok = check(policy, name, target, ttl_, metadata_); !ok) return ok.error();
     }
   }
-  auto asks = asks_for(policy, names_, target);
-  if (!asks) return asks.error();
+  auto targets = targets_for(policy, names_, target);
+  if (!targets) return targets.error();
   Request convert = request(Verb::convert);
-  convert.asks = std::move(*asks);
+  convert.targets = std::move(*targets);
   if (auto beyond = core::beyond(client_.can(), convert)) {
     return Error{.code = Code::unsupported, .message = std::move(*beyond)};
   }
@@ -163,13 +163,13 @@ Result<void> HeldLease::ask(Conversion& conversion) {
       unanswered = reply.error();
       pause = backoff.next(id_.low);
     } else if (reply->outcome == Outcome::granted) {
-      take_over(convert.asks, *reply, sent);
+      take_over(convert.targets, *reply, sent);
       return {};
     } else if (waits_on(*reply, convert)) {
       conversion.in_queue = true;
       conversion.heard(*reply, sent);
       until = conversion.deadline;
-      pause = pause_after(*reply, convert.ticket);
+      pause = pause_after(*reply, convert.queue_ttl);
       if (clock.now() >= until) {
         Error busy = error_of(*reply, convert);
         busy.code = Code::timed_out;
@@ -194,17 +194,17 @@ void HeldLease::await_poke(std::uint64_t seen, Instant until) {
   while (pokes_ == seen && clock.now() < until) clock.wait(lock, poked_, until);
 }
 
-void HeldLease::take_over(const std::vector<Ask>& asks, const Reply& reply, Instant sent) {
+void HeldLease::take_over(const std::vector<Target>& targets, const Reply& reply, Instant sent) {
   {
     const std::lock_guard lock(mutex_);
-    claim(asks);
+    claim(targets);
     tokens_ = reply.tokens;
   }
   client_.keeper().renewed(*this, sent);
 }
 
-void HeldLease::claim(const std::vector<Ask>& asks) {
-  for (std::size_t i = 0; i < asks_.size(); ++i) asks_[i].mode = asks[i].mode;
+void HeldLease::claim(const std::vector<Target>& targets) {
+  for (std::size_t i = 0; i < targets_.size(); ++i) targets_[i].mode = targets[i].mode;
 }
 
 Error HeldLease::give_up(const Conversion& conversion, Error error) {
@@ -249,7 +249,7 @@ void HeldLease::reconcile_store(Instant from) {
 
 // If it was refused, the store keeps too much, which harms nobody's trust, until the lease ends.
 void HeldLease::store_reconciled(const Reply& reply, Instant sent) {
-  if (reply.outcome == Outcome::granted) take_over(request(Verb::convert).asks, reply, sent);
+  if (reply.outcome == Outcome::granted) take_over(request(Verb::convert).targets, reply, sent);
   if (reply.outcome == Outcome::lost) lose(Loss::refused, reply.message);
   // Those that the hub sent before this one may have come to nothing yet.
   give_turn(client_.clock().now() + client_.can().apply_limit);

@@ -9,7 +9,7 @@ namespace baton::runtime {
 [[nodiscard]] inline bool only_ends_something(const Request& request) {
   switch (request.verb) {
     case Verb::release: return request.change.empty();
-    case Verb::cancel: return request.tombstone <= Millis(0);
+    case Verb::cancel: return request.tombstone_ttl <= Millis(0);
     case Verb::get: return true;
     default: return false;
   }

@@ -23,13 +23,13 @@ HeldLease::HeldLease(LockClient::Core& client, Grant grant)
     : client_(client),
       id_(grant.id),
       names_(std::move(grant.names)),
-      asks_key_(grant.asks.front().key),
+      key_(grant.targets.front().key),
       metadata_(std::move(grant.metadata)),
       ttl_(grant.ttl),
       schema_version_(grant.schema_version),
       granted_at_(grant.sent),
       trusted_until_(core::trusted_until(grant.sent, grant.ttl).time_since_epoch().count()),
-      asks_(std::move(grant.asks)),
+      targets_(std::move(grant.targets)),
       tokens_(std::move(grant.tokens)),
       note_(std::move(grant.note)),
       sent_(grant.sent) {}
@@ -77,21 +77,21 @@ Instant HeldLease::over() const { return trusted_until() + core::margin(ttl_); }
 Mode HeldLease::mode() const {
   if (inherited()) return Mode::X;
   const std::lock_guard lock(mutex_);
-  return asks_.front().mode;
+  return targets_.front().mode;
 }
 
 std::vector<FenceToken> HeldLease::tokens() const {
   if (inherited()) return {};
   const std::lock_guard lock(mutex_);
-  return core::fence_tokens(asks_, tokens_);
+  return core::fence_tokens(targets_, tokens_);
 }
 
-// Among the asks, of which only the modes ever change.
+// Among the targets, of which only the modes ever change.
 std::size_t HeldLease::place_of(const LockName& name) const {
   const std::string key = key_of(client_.policy(), name);
-  const auto ask =
-      std::find_if(asks_.begin(), asks_.end(), [&](const Ask& a) { return a.key == key; });
-  return static_cast<std::size_t>(ask - asks_.begin());
+  const auto found =
+      std::find_if(targets_.begin(), targets_.end(), [&](const Target& a) { return a.key == key; });
+  return static_cast<std::size_t>(found - targets_.begin());
 }
 
 Token HeldLease::token() const {
@@ -112,7 +112,7 @@ Request HeldLease::request(Verb verb) const {
   request.grant = id_;
   request.schema_version = schema_version_;
   const std::lock_guard lock(mutex_);
-  request.asks = asks_;
+  request.targets = targets_;
   return request;
 }
 
@@ -283,12 +283,12 @@ Result<void> HeldLease::finish() {
 }
 
 Result<void> HeldLease::check_successor(const std::string& successor, Deadline deadline) const {
-  if (!client_.can().transfer || names_.size() > 1 || asks_.size() > 1) {
+  if (!client_.can().transfer || names_.size() > 1 || targets_.size() > 1) {
     return Error{.code = Code::unsupported, .message = "only a single lock can be handed over"};
   }
   Request look;
   look.verb = Verb::get;
-  look.asks = {{key(), Mode::X}};
+  look.targets = {{key(), Mode::X}};
   const auto reply = client_.submit(look, deadline);
   if (!reply) return reply.error();
   if (!reply->info) return error_of(*reply, look);

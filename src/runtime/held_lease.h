@@ -21,8 +21,8 @@ class Keeper;
 struct Grant {
   GrantId id;
   std::vector<LockName> names;  // as the caller asked
-  std::vector<Ask> asks;        // as the store was asked: asks[0] is names[0]
-  std::vector<Token> tokens;    // one an ask
+  std::vector<Target> targets;  // as the store was asked: targets[0] is names[0]
+  std::vector<Token> tokens;    // one a target
   Note note;
   Metadata metadata;
   Millis ttl{0};
@@ -47,7 +47,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
 
   // The rest of these are the Lease's own words: see baton/lease.h.
   [[nodiscard]] const LockName& name() const { return names_.front(); }
-  [[nodiscard]] const std::string& key() const { return asks_key_; }
+  [[nodiscard]] const std::string& key() const { return key_; }
   [[nodiscard]] GrantId id() const { return id_; }
   [[nodiscard]] Millis ttl() const { return ttl_; }
   [[nodiscard]] Mode mode() const;
@@ -97,7 +97,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
     Request request;
     Instant deadline;  // of the wait
     Instant limit;     // of the call: a request may be under way when the wait ends
-    std::vector<Ask> before = {};
+    std::vector<Target> before = {};
     bool in_queue = false;  // or may be
     bool in_doubt = false;  // a request may have changed the mode, or may do so until:
     Instant late_until = Instant{};
@@ -112,8 +112,8 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   Result<void> ask(Conversion& conversion);
   [[nodiscard]] std::uint64_t pokes() const;
   void await_poke(std::uint64_t seen, Instant until);
-  void take_over(const std::vector<Ask>& asks, const Reply& reply, Instant sent);
-  void claim(const std::vector<Ask>& asks);  // under the mutex
+  void take_over(const std::vector<Target>& targets, const Reply& reply, Instant sent);
+  void claim(const std::vector<Target>& targets);  // under the mutex
   Error give_up(const Conversion& conversion, Error error);
   void leave_queue(bool at_once, Instant limit);
   void reconcile_store(Instant from);
@@ -122,7 +122,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   LockClient::Core& client_;
   const GrantId id_;
   const std::vector<LockName> names_;
-  const std::string asks_key_;
+  const std::string key_;
   const Metadata metadata_;
   const Millis ttl_;
   const std::int64_t schema_version_;
@@ -136,7 +136,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   std::stop_source stop_;
 
   mutable std::mutex mutex_;
-  std::vector<Ask> asks_;  // never more than the store keeps for it
+  std::vector<Target> targets_;  // never more than the store keeps for it
   std::vector<Token> tokens_;
   Note note_;
   std::string why_;

@@ -13,7 +13,7 @@ namespace {
 Request look_at(std::string key) {
   Request request;
   request.verb = Verb::get;
-  request.asks = {{std::move(key), Mode::X}};
+  request.targets = {{std::move(key), Mode::X}};
   return request;
 }
 
@@ -84,7 +84,8 @@ Result<std::vector<HolderInfo>> LockClient::break_lock(const LockName& name,
   if (reply->outcome != Outcome::done) return runtime::error_of(*reply, request);
   std::vector<HolderInfo> hit = std::move(reply->holders);
   if (options.immediately) return hit;
-  // A holder that has released keeps the name only for its at_least_for: nobody is left to wait for.
+  // A holder that has released keeps the name only for its at_least_for: nobody is left to wait
+  // for.
   request.immediately = true;
   for (const HolderInfo& holder : hit) {
     if (!holder.released) continue;

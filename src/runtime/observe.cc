@@ -62,8 +62,8 @@ std::string describe(const StoreCall& call) {
   if (call.requests.size() == 1) {
     const Request& request = call.requests[0];
     line += " " + std::string(to_string(request.verb));
-    for (const Ask& ask : request.asks) {
-      line += " " + ask.key + "=" + std::string(short_name(ask.mode));
+    for (const Target& target : request.targets) {
+      line += " " + target.key + "=" + std::string(short_name(target.mode));
     }
     return line + " " + std::string(to_string(call.replies[0].outcome));
   }

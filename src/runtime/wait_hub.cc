@@ -27,7 +27,7 @@ std::string held_by(const Reply& reply) {
 
 Error busy_error(Code code, const Reply& reply, const Request& request) {
   return {.code = code,
-          .message = path_of(request.asks[0].key) + " is busy: " + held_by(reply),
+          .message = path_of(request.targets[0].key) + " is busy: " + held_by(reply),
           .retryable = true,
           .retry_after = reply.retry_after};
 }
@@ -47,12 +47,12 @@ bool successor_has_gone(const Request& undo, const Reply& reply) {
 }  // namespace
 
 Millis ask_pause(const Reply& reply, const Request& acquire) {
-  const Millis most = std::max(kAskFloor, std::min(kAskEvery, acquire.handoff / 2));
+  const Millis most = std::max(kAskFloor, std::min(kAskEvery, acquire.claim_within / 2));
   return std::clamp(reply.retry_after + Millis(1), kAskFloor, most);
 }
 
 Error error_of(const Reply& reply, const Request& request) {
-  const std::string path = path_of(request.asks[0].key);
+  const std::string path = path_of(request.targets[0].key);
   switch (reply.outcome) {
     case Outcome::busy:
     case Outcome::queued: return busy_error(Code::busy, reply, request);
@@ -106,7 +106,7 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
   const GrantId grant = acquire.grant;
   const Instant now = clock_.now();
   Waiting entry;
-  entry.refresh_at = now + acquire.ticket / 3;
+  entry.refresh_at = now + acquire.queue_ttl / 3;
   entry.acquire = std::move(acquire);
   entry.deadline = deadline;
   entry.then = std::move(then);
@@ -307,11 +307,11 @@ Request WaitHub::next_request(Waiting& waiting, Instant now) const {
   Request claim;
   claim.verb = Verb::claim;
   claim.grant = waiting.acquire.grant;
-  claim.asks = waiting.acquire.asks;
+  claim.targets = waiting.acquire.targets;
   claim.schema_version = waiting.acquire.schema_version;
   if (waiting.refresh_at <= now) {
-    claim.ticket = waiting.acquire.ticket;
-    waiting.refresh_at = now + waiting.acquire.ticket / 3;
+    claim.queue_ttl = waiting.acquire.queue_ttl;
+    waiting.refresh_at = now + waiting.acquire.queue_ttl / 3;
   }
   return claim;
 }
@@ -321,9 +321,9 @@ void WaitHub::give_up(const Waiting& waiting, Instant from) {
   Request cancel;
   cancel.verb = Verb::cancel;
   cancel.grant = waiting.acquire.grant;
-  cancel.asks = waiting.acquire.asks;
+  cancel.targets = waiting.acquire.targets;
   // An acquire whose fate is unknown may still be on its way.
-  if (!waiting.queued) cancel.tombstone = 2 * apply_limit_;
+  if (!waiting.queued) cancel.tombstone_ttl = 2 * apply_limit_;
   undo_.push_back({std::move(cancel), from, from + waiting.acquire.ttl + apply_limit_});
 }
 
@@ -396,7 +396,7 @@ void WaitHub::process_reply(Waiting& waiting, Reply& reply, Instant sent, Instan
       if (early_.erase(waiting.acquire.grant) > 0) waiting.wake(now);
       return;
     case Outcome::busy:
-      if (waiting.acquire.ticket > Millis(0)) {
+      if (waiting.acquire.queue_ttl > Millis(0)) {
         waiting.last = busy_error(Code::timed_out, reply, waiting.acquire);
         waiting.ask_at = now + jitter(ask_pause(reply, waiting.acquire));
         waiting.asked = true;

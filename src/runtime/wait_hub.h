@@ -29,7 +29,7 @@ struct WaitResult {
 
 // Everybody of this client who waits for a lock, on one thread.
 //
-// Each waiter has a ticket in the store's queue. The hub asks for a waiter's turn when it is woken,
+// Each waiter has a place in the store's queue. The hub asks for a waiter's turn when it is woken,
 // and for all of them at least every second, in one batch, so that a lost wake-up or a dead holder
 // costs a second and never the lock. It also undoes, in the background, what an unreachable store
 // left in doubt.
@@ -42,11 +42,11 @@ class WaitHub final : public WakeSink {
   WaitHub(LockStore& store, Clock& clock, OnStray stray);
   ~WaitHub() override;
 
-  // `acquire` has ticket set. With `queued`, it already stands in the store's queue. `from` is when
-  // to ask first, `so_far` what to say if nothing changes until the deadline; if that is in doubt,
-  // so is the acquire, and it is undone when nothing comes of it. `then` is called exactly once, on
-  // the hub's thread, by the deadline or when the call to the store that was under way at the
-  // deadline comes back.
+  // `acquire` has queue_ttl set. With `queued`, it already stands in the store's queue. `from` is
+  // when to ask first, `so_far` what to say if nothing changes until the deadline; if that is in
+  // doubt, so is the acquire, and it is undone when nothing comes of it. `then` is called exactly
+  // once, on the hub's thread, by the deadline or when the call to the store that was under way at
+  // the deadline comes back.
   void wait(Request acquire, Deadline deadline, Instant from, bool queued, std::stop_token stop,
             Error so_far, Then then);
 

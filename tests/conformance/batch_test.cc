@@ -27,7 +27,7 @@ class Batch : public Promise {
   }
   static std::vector<Request> releases(const std::vector<Request>& acquires) {
     std::vector<Request> batch;
-    for (const Request& request : acquires) batch.push_back(same_asks(Verb::release, request));
+    for (const Request& request : acquires) batch.push_back(same_targets(Verb::release, request));
     return batch;
   }
 
@@ -39,15 +39,15 @@ class Batch : public Promise {
   }
 
   void expect_held(const Request& request, const Reply& reply) {
-    SCOPED_TRACE(request.asks[0].key);
+    SCOPED_TRACE(request.targets[0].key);
     ASSERT_EQ(reply.outcome, Outcome::granted) << reply.message;
     ASSERT_EQ(reply.tokens.size(), 1U);
-    const LockInfo info = look(request.asks[0].key);
+    const LockInfo info = look(request.targets[0].key);
     ASSERT_EQ(info.holders.size(), 1U);
     const HolderInfo& holder = info.holders[0];
     EXPECT_EQ(holder.grant, request.grant);
     EXPECT_EQ(holder.token, reply.tokens[0]);
-    EXPECT_EQ(holder.mode, request.asks[0].mode);
+    EXPECT_EQ(holder.mode, request.targets[0].mode);
     EXPECT_EQ(holder.predicate, request.predicate);
     EXPECT_EQ(holder.owner, request.owner);
     EXPECT_EQ(holder.metadata, request.metadata);
@@ -55,7 +55,7 @@ class Batch : public Promise {
     EXPECT_EQ(holder.expires_in, request.ttl);
     EXPECT_EQ(info.note, Note{});
     EXPECT_EQ(info.waiting, 0U);
-    EXPECT_EQ(outcome(acquire(99, request.asks[0].key)), Outcome::busy);
+    EXPECT_EQ(outcome(acquire(99, request.targets[0].key)), Outcome::busy);
     EXPECT_EQ(renew(request).outcome, Outcome::granted);
   }
 
@@ -63,7 +63,7 @@ class Batch : public Promise {
     const auto granted = apply(batch);
     for (std::size_t i = 0; i < batch.size(); ++i) expect_held(batch[i], granted[i]);
     for (const Reply& reply : apply(releases(batch))) EXPECT_EQ(reply.outcome, Outcome::done);
-    for (const Request& request : batch) EXPECT_TRUE(look(request.asks[0].key).holders.empty());
+    for (const Request& request : batch) EXPECT_TRUE(look(request.targets[0].key).holders.empty());
   }
 };
 
@@ -83,7 +83,7 @@ TEST_F(Batch, requests_on_terms_of_their_own_are_granted_on_those) {
 
 TEST_F(Batch, one_that_is_not_free_changes_nothing_for_the_others) {
   std::vector<Request> batch = some(5);
-  const Request other = acquire(50, batch[1].asks[0].key);
+  const Request other = acquire(50, batch[1].targets[0].key);
   ASSERT_EQ(outcome(other), Outcome::granted);
   const auto replies = apply(batch);
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -94,7 +94,7 @@ TEST_F(Batch, one_that_is_not_free_changes_nothing_for_the_others) {
   for (std::size_t i = 0; i < batch.size(); ++i) {
     EXPECT_EQ(ended[i].outcome, i == 1 ? Outcome::lost : Outcome::done) << i;
   }
-  EXPECT_EQ(look(other.asks[0].key).holders.at(0).grant, other.grant);
+  EXPECT_EQ(look(other.targets[0].key).holders.at(0).grant, other.grant);
   EXPECT_EQ(end(other).outcome, Outcome::done);
   expect_all_held_until_released(batch);
 }

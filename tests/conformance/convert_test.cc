@@ -254,7 +254,7 @@ TEST_P(Convert, a_convert_that_waits_keeps_its_place) {
   auto up = converting(*lease, kExclusive, 600s);
   ASSERT_TRUE(poll_until([&] { return asked() >= 1; }));
   const Instant begun = clock.now();
-  while (clock.now() < begun + 2 * core::ticket_for(lease->ttl())) {
+  while (clock.now() < begun + 2 * core::queue_ttl_for(lease->ttl())) {
     const auto before = asked();
     ASSERT_TRUE(in_time([&] { return asked() > before; }));
     ASSERT_EQ(b.locks.get(kName)->waiting, 1U);

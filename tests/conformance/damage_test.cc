@@ -45,10 +45,10 @@ TEST_F(Damage, is_told_by_name_and_harms_no_other_name) {
     if (!damage(text)) GTEST_SKIP() << "this store keeps typed columns, or nothing at all";
     SCOPED_TRACE(text.substr(0, 40));
     Request look;
-    look.asks = {{kSound, Mode::X}};
+    look.targets = {{kSound, Mode::X}};
     const std::vector<Request> batch = {acquire(3, kBad), acquire(4, kFree), look,
-                                        same_asks(Verb::renew, acquire(2, kBad)),
-                                        same_asks(Verb::renew, acquire(1, kSound))};
+                                        same_targets(Verb::renew, acquire(2, kBad)),
+                                        same_targets(Verb::renew, acquire(1, kSound))};
     const auto replies = store_->apply(batch, soon());
     ASSERT_TRUE(replies) << replies.error().message;
     for (const std::size_t i : {0U, 3U}) {

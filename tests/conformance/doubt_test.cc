@@ -175,7 +175,7 @@ TEST_F(Doubt, with_lock_says_that_the_lock_was_broken_without_the_holder_hearing
   const auto result = a.locks.with_lock(kName, {.ttl = 600s}, [&](Lease&) {
     Request broken;
     broken.verb = Verb::break_;
-    broken.asks = {{key_of(kName), Mode::X}};
+    broken.targets = {{key_of(kName), Mode::X}};
     broken.reason = "stuck";
     broken.immediately = true;
     EXPECT_TRUE(store->apply({&broken, 1}, soon()));

@@ -4,29 +4,29 @@
 
 namespace baton::test {
 
-Request acquire(std::uint64_t grant_number, std::vector<Ask> asks, Millis ticket) {
+Request acquire(std::uint64_t grant_number, std::vector<Target> targets, Millis queue_ttl) {
   Request request;
   request.verb = Verb::acquire;
   request.grant = grant(grant_number);
-  request.asks = std::move(asks);
+  request.targets = std::move(targets);
   request.predicate = "holding";
   request.owner = "node-" + std::to_string(grant_number);
   request.channel = "process-" + std::to_string(grant_number);
   request.ttl = kTtl;
-  request.ticket = ticket;
-  request.handoff = kHandoff;
+  request.queue_ttl = queue_ttl;
+  request.claim_within = kClaimWithin;
   return request;
 }
 
-Request acquire(std::uint64_t grant_number, const std::string& key, Mode mode, Millis ticket) {
-  return acquire(grant_number, {{key, mode}}, ticket);
+Request acquire(std::uint64_t grant_number, const std::string& key, Mode mode, Millis queue_ttl) {
+  return acquire(grant_number, {{key, mode}}, queue_ttl);
 }
 
-Request same_asks(Verb verb, const Request& request) {
+Request same_targets(Verb verb, const Request& request) {
   Request other;
   other.verb = verb;
   other.grant = request.grant;
-  other.asks = request.asks;
+  other.targets = request.targets;
   other.schema_version = request.schema_version;
   return other;
 }
@@ -34,16 +34,17 @@ Request same_asks(Verb verb, const Request& request) {
 std::string describe(const Request& request) {
   std::ostringstream out;
   out << to_string(request.verb) << " grant=" << request.grant.low << " [";
-  for (const Ask& ask : request.asks) out << ' ' << ask.key << '=' << short_name(ask.mode);
+  for (const Target& target : request.targets)
+    out << ' ' << target.key << '=' << short_name(target.mode);
   out << " ]";
   const auto span = [&](const char* name, Millis value) {
     if (value.count() != 0) out << ' ' << name << '=' << value.count();
   };
   span("ttl", request.ttl);
-  span("ticket", request.ticket);
-  span("handoff", request.handoff);
+  span("ticket", request.queue_ttl);
+  span("handoff", request.claim_within);
   span("at_least_for", request.at_least_for);
-  span("tombstone", request.tombstone);
+  span("tombstone", request.tombstone_ttl);
   if (request.if_ordinal_below) out << " if_ordinal_below=" << *request.if_ordinal_below;
   if (request.change.ordinal) out << " set_ordinal=" << *request.change.ordinal;
   if (request.change.text) out << " note='" << *request.change.text << "'";

@@ -50,13 +50,14 @@ inline Deadline soon() { return BootClock::now() + std::chrono::seconds(30); }
 
 // Requests as short as the promises that use them.
 inline constexpr Millis kTtl{10'000};
-inline constexpr Millis kTicket{5'000};
-inline constexpr Millis kHandoff{1'000};
+inline constexpr Millis kQueueTtl{5'000};
+inline constexpr Millis kClaimWithin{1'000};
 
-Request acquire(std::uint64_t grant_number, std::vector<Ask> asks, Millis ticket = Millis{0});
+Request acquire(std::uint64_t grant_number, std::vector<Target> targets,
+                Millis queue_ttl = Millis{0});
 Request acquire(std::uint64_t grant_number, const std::string& key, Mode mode = Mode::X,
-                Millis ticket = Millis{0});
-Request same_asks(Verb verb, const Request& request);
+                Millis queue_ttl = Millis{0});
+Request same_targets(Verb verb, const Request& request);
 
 std::string describe(const Request& request);
 std::string describe(const Reply& reply);

@@ -57,7 +57,7 @@ class Generator {
  private:
   struct Slot {
     std::uint64_t number = 0;
-    std::vector<Ask> asks;
+    std::vector<Target> targets;
     Millis ttl{0};
   };
 
@@ -77,18 +77,18 @@ class Generator {
     return Millis(kLikely[below(std::size(kLikely))]);
   }
 
-  std::vector<Ask> pick_asks() {
+  std::vector<Target> pick_targets() {
     std::vector<std::string> keys = kKeys;
     std::shuffle(keys.begin(), keys.end(), random_);
     keys.resize(one_in(can_.max_set > 1 ? 4 : 40) ? 2 + below(2) : 1);
-    std::vector<Ask> asks;
-    for (auto& key : keys) asks.push_back({key, pick_mode()});
-    return asks;
+    std::vector<Target> targets;
+    for (auto& key : keys) targets.push_back({key, pick_mode()});
+    return targets;
   }
 
   void renew_slot(Slot& slot) {
     slot.number = ++last_grant_;
-    slot.asks = pick_asks();
+    slot.targets = pick_targets();
     slot.ttl = Millis(one_in(3) ? 2'000 : 10'000);
   }
 
@@ -102,22 +102,22 @@ class Generator {
   Request request() {
     Slot& slot = slots_[below(slots_.size())];
     if (one_in(8)) renew_slot(slot);
-    Request request = acquire(slot.number, slot.asks);
+    Request request = acquire(slot.number, slot.targets);
     request.ttl = slot.ttl;
     request.owner = "node-" + std::to_string(slot.number % 3);
-    if (one_in(12)) request.asks = pick_asks();
+    if (one_in(12)) request.targets = pick_targets();
     const auto dice = below(100);
     if (dice < 38) return finish_acquire(std::move(request));
     if (dice < 54) return finish_claim(request);
     if (dice < 64) {
-      Request renew = same_asks(Verb::renew, request);
+      Request renew = same_targets(Verb::renew, request);
       renew.change = pick_change(8);
       return renew;
     }
     if (dice < 74) {
-      Request convert = same_asks(Verb::convert, request);
-      for (Ask& ask : convert.asks) ask.mode = pick_mode();
-      if (!one_in(3)) convert.ticket = kTicket;
+      Request convert = same_targets(Verb::convert, request);
+      for (Target& target : convert.targets) target.mode = pick_mode();
+      if (!one_in(3)) convert.queue_ttl = kQueueTtl;
       return convert;
     }
     if (dice < 87) return finish_release(request);
@@ -129,16 +129,16 @@ class Generator {
   std::vector<Request> crowd() {
     std::vector<Request> batch;
     if (!crowd_.empty() && one_in(2)) {
-      for (const Request& taken : crowd_) batch.push_back(same_asks(Verb::release, taken));
+      for (const Request& taken : crowd_) batch.push_back(same_targets(Verb::release, taken));
       if (one_in(2)) crowd_.clear();
       return batch;
     }
     const Mode mode = pick_mode();
     const Millis ttl(one_in(3) ? 2'000 : 10'000);
-    const Millis ticket(one_in(3) ? 5'000 : 0);
+    const Millis queue_ttl(one_in(3) ? 5'000 : 0);
     const Millis at_least_for(one_in(6) ? 3'000 : 0);
     for (const std::string& key : kKeys) {
-      Request& one = batch.emplace_back(acquire(++last_grant_, key, mode, ticket));
+      Request& one = batch.emplace_back(acquire(++last_grant_, key, mode, queue_ttl));
       one.ttl = ttl;
       one.at_least_for = at_least_for;
       one.owner = one_in(10) ? "node-2" : "node-1";
@@ -153,8 +153,8 @@ class Generator {
     if (!habit_) {
       Request take = acquire(last_grant_ + 1, kKeys[below(2)], one_in(4) ? Mode::S : Mode::X);
       if (one_in(12)) {  // it gives up first, and its request comes all the same
-        Request cancel = same_asks(Verb::cancel, take);
-        cancel.tombstone = Millis(2'000);
+        Request cancel = same_targets(Verb::cancel, take);
+        cancel.tombstone_ttl = Millis(2'000);
         return cancel;
       }
       ++last_grant_;
@@ -171,15 +171,15 @@ class Generator {
                       : dice < 4 ? Verb::renew
                       : dice < 5 ? Verb::break_
                                  : Verb::release;
-    Request next = same_asks(verb, *habit_);
-    if (verb == Verb::convert) next.asks[0].mode = pick_mode();
+    Request next = same_targets(verb, *habit_);
+    if (verb == Verb::convert) next.targets[0].mode = pick_mode();
     if (verb == Verb::break_) next.reason = "because";
     if (verb == Verb::release && !one_in(8)) habit_.reset();
     return next;
   }
 
   Request finish_acquire(Request request) {
-    if (!one_in(3)) request.ticket = Millis(one_in(3) ? 1'000 : 5'000);
+    if (!one_in(3)) request.queue_ttl = Millis(one_in(3) ? 1'000 : 5'000);
     if (one_in(8)) request.at_least_for = Millis(3'000);
     if (one_in(6)) request.if_ordinal_below = static_cast<std::int64_t>(below(4));
     request.change = pick_change(6);
@@ -189,27 +189,27 @@ class Generator {
   }
 
   Request finish_claim(const Request& request) {
-    Request claim = same_asks(Verb::claim, request);
-    if (one_in(2)) claim.ticket = kTicket;
+    Request claim = same_targets(Verb::claim, request);
+    if (one_in(2)) claim.queue_ttl = kQueueTtl;
     return claim;
   }
 
   Request finish_release(const Request& request) {
-    Request release = same_asks(Verb::release, request);
+    Request release = same_targets(Verb::release, request);
     release.change = pick_change(6);
-    if (one_in(5) && release.asks.size() == 1) release.to = "node-" + std::to_string(below(3));
+    if (one_in(5) && release.targets.size() == 1) release.to = "node-" + std::to_string(below(3));
     return release;
   }
 
   Request finish_rest(const Request& request, std::uint64_t dice) {
     if (dice < 93) {
-      Request cancel = same_asks(Verb::cancel, request);
-      if (one_in(2)) cancel.tombstone = Millis(2'000);
+      Request cancel = same_targets(Verb::cancel, request);
+      if (one_in(2)) cancel.tombstone_ttl = Millis(2'000);
       cancel.converting = one_in(3);
       return cancel;
     }
-    Request look = same_asks(dice < 96 ? Verb::break_ : Verb::get, request);
-    look.asks.resize(1);
+    Request look = same_targets(dice < 96 ? Verb::break_ : Verb::get, request);
+    look.targets.resize(1);
     if (look.verb == Verb::break_) {
       if (one_in(2)) look.grant = {};
       look.immediately = one_in(2);
@@ -242,7 +242,7 @@ class Comparison {
     if (expected.tokens.size() != actual.tokens.size()) return differ("number of tokens");
     for (std::size_t i = 0; i < expected.tokens.size(); ++i) {
       if (!in_step(expected.tokens[i], actual.tokens[i])) return differ("token");
-      auto& of_name = granted_[request.asks[i].key];
+      auto& of_name = granted_[request.targets[i].key];
       const auto place = of_name.emplace(expected.tokens[i], actual.tokens[i]).first;
       const bool above = place == of_name.begin() || std::prev(place)->second < place->second;
       const auto next = std::next(place);
@@ -448,7 +448,7 @@ class GrudgingStore final : public LockStore {
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     auto replies = inner_->apply(batch, deadline);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const std::string& key = batch[i].asks.front().key;
+      const std::string& key = batch[i].targets.front().key;
       if (batch[i].verb == Verb::release) released_.insert(key);
       if (batch[i].verb == Verb::acquire && released_.contains(key)) {
         (*replies)[i] = Reply{.outcome = Outcome::busy};

@@ -27,7 +27,7 @@ class Promise : public ::testing::Test {
   LockInfo look(const std::string& key) {
     Request request;
     request.verb = Verb::get;
-    request.asks = {{key, Mode::X}};
+    request.targets = {{key, Mode::X}};
     return ask(request).info.value_or(LockInfo{});
   }
   // False if the store says that it cannot do this; then it must not do it half, but say so.
@@ -43,15 +43,15 @@ class Promise : public ::testing::Test {
   }
   bool can_convert(Mode from, Mode to) {
     return can(acquire(98, "DEFAULT:a", from)) &&
-           can(same_asks(Verb::convert, acquire(99, "DEFAULT:a", to)));
+           can(same_targets(Verb::convert, acquire(99, "DEFAULT:a", to)));
   }
-  Reply end(const Request& request) { return ask(same_asks(Verb::release, request)); }
-  Reply claim(const Request& request) { return ask(same_asks(Verb::claim, request)); }
-  Reply renew(const Request& request) { return ask(same_asks(Verb::renew, request)); }
-  Reply convert(const Request& request, Mode mode, Millis ticket = Millis{0}) {
-    Request asked = same_asks(Verb::convert, request);
-    for (Ask& ask : asked.asks) ask.mode = mode;
-    asked.ticket = ticket;
+  Reply end(const Request& request) { return ask(same_targets(Verb::release, request)); }
+  Reply claim(const Request& request) { return ask(same_targets(Verb::claim, request)); }
+  Reply renew(const Request& request) { return ask(same_targets(Verb::renew, request)); }
+  Reply convert(const Request& request, Mode mode, Millis queue_ttl = Millis{0}) {
+    Request asked = same_targets(Verb::convert, request);
+    for (Target& target : asked.targets) target.mode = mode;
+    asked.queue_ttl = queue_ttl;
     return ask(asked);
   }
 };

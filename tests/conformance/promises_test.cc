@@ -60,7 +60,7 @@ TEST_F(Promise, tokens_grow_over_release_expiry_break_and_forgetting) {
   grown(acquire(3, kName));
   Request broken;
   broken.verb = Verb::break_;
-  broken.asks = {{kName, Mode::X}};
+  broken.targets = {{kName, Mode::X}};
   broken.immediately = true;
   ask(broken);
   grown(acquire(4, kName));
@@ -102,7 +102,7 @@ TEST_F(Promise, only_the_owner_of_a_grant_can_release_it) {
 TEST_F(Promise, waiters_are_served_in_the_order_they_came) {
   ask(acquire(1, kName));
   for (std::uint64_t i = 2; i <= 4; ++i) {
-    EXPECT_EQ(outcome(acquire(i, kName, Mode::X, kTicket)), Outcome::queued);
+    EXPECT_EQ(outcome(acquire(i, kName, Mode::X, kQueueTtl)), Outcome::queued);
   }
   EXPECT_EQ(look(kName).waiting, 3U);
   for (std::uint64_t i = 1; i <= 3; ++i) {
@@ -116,9 +116,9 @@ TEST_F(Promise, waiters_are_served_in_the_order_they_came) {
 
 TEST_F(Promise, nobody_passes_an_incompatible_waiter) {
   ask(acquire(1, kName, Mode::S));
-  EXPECT_EQ(outcome(acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
+  EXPECT_EQ(outcome(acquire(2, kName, Mode::X, kQueueTtl)), Outcome::queued);
   EXPECT_EQ(outcome(acquire(3, kName, Mode::S)), Outcome::busy);
-  EXPECT_EQ(outcome(acquire(4, kName, Mode::S, kTicket)), Outcome::queued);
+  EXPECT_EQ(outcome(acquire(4, kName, Mode::S, kQueueTtl)), Outcome::queued);
   end(acquire(1, kName, Mode::S));
   EXPECT_EQ(claim(acquire(4, kName, Mode::S)).outcome, Outcome::queued);
   EXPECT_EQ(claim(acquire(2, kName)).outcome, Outcome::granted);
@@ -126,9 +126,9 @@ TEST_F(Promise, nobody_passes_an_incompatible_waiter) {
 
 TEST_F(Promise, all_compatible_waiters_at_the_front_are_promoted_together) {
   ask(acquire(1, kName));
-  for (std::uint64_t i = 2; i <= 4; ++i) ask(acquire(i, kName, Mode::S, kTicket));
-  ask(acquire(5, kName, Mode::X, kTicket));
-  ask(acquire(6, kName, Mode::S, kTicket));
+  for (std::uint64_t i = 2; i <= 4; ++i) ask(acquire(i, kName, Mode::S, kQueueTtl));
+  ask(acquire(5, kName, Mode::X, kQueueTtl));
+  ask(acquire(6, kName, Mode::S, kQueueTtl));
   end(acquire(1, kName));
   for (std::uint64_t i = 2; i <= 4; ++i) {
     EXPECT_EQ(claim(acquire(i, kName, Mode::S)).outcome, Outcome::granted);
@@ -139,10 +139,10 @@ TEST_F(Promise, all_compatible_waiters_at_the_front_are_promoted_together) {
 
 TEST_F(Promise, a_hand_off_that_is_not_claimed_passes_on) {
   ask(acquire(1, kName));
-  ask(acquire(2, kName, Mode::X, kTicket));
-  ask(acquire(3, kName, Mode::X, kTicket));
+  ask(acquire(2, kName, Mode::X, kQueueTtl));
+  ask(acquire(3, kName, Mode::X, kQueueTtl));
   end(acquire(1, kName));
-  time->advance(kHandoff - Millis(1));
+  time->advance(kClaimWithin - Millis(1));
   EXPECT_EQ(claim(acquire(3, kName)).outcome, Outcome::queued);
   time->advance(Millis(1));
   EXPECT_EQ(claim(acquire(3, kName)).outcome, Outcome::granted);
@@ -151,9 +151,9 @@ TEST_F(Promise, a_hand_off_that_is_not_claimed_passes_on) {
 
 TEST_F(Promise, a_claimed_hand_off_lasts_its_ttl_from_the_claim) {
   ask(acquire(1, kName));
-  ask(acquire(2, kName, Mode::X, kTicket));
+  ask(acquire(2, kName, Mode::X, kQueueTtl));
   end(acquire(1, kName));
-  time->advance(kHandoff / 2);
+  time->advance(kClaimWithin / 2);
   ASSERT_EQ(claim(acquire(2, kName)).outcome, Outcome::granted);
   time->advance(kTtl - Millis(1));
   EXPECT_EQ(outcome(acquire(3, kName)), Outcome::busy);
@@ -161,9 +161,9 @@ TEST_F(Promise, a_claimed_hand_off_lasts_its_ttl_from_the_claim) {
 
 TEST_F(Promise, a_waiter_that_stops_asking_delays_nobody) {
   ask(acquire(1, kName));
-  ask(acquire(2, kName, Mode::X, kTicket));
-  time->advance(kTicket - Millis(1));
-  ask(acquire(3, kName, Mode::X, kTicket));
+  ask(acquire(2, kName, Mode::X, kQueueTtl));
+  time->advance(kQueueTtl - Millis(1));
+  ask(acquire(3, kName, Mode::X, kQueueTtl));
   time->advance(Millis(1));
   end(acquire(1, kName));
   EXPECT_EQ(claim(acquire(3, kName)).outcome, Outcome::granted);
@@ -172,12 +172,12 @@ TEST_F(Promise, a_waiter_that_stops_asking_delays_nobody) {
 
 TEST_F(Promise, a_refreshed_waiter_keeps_its_place) {
   ask(acquire(1, kName));
-  ask(acquire(2, kName, Mode::X, kTicket));
+  ask(acquire(2, kName, Mode::X, kQueueTtl));
   ask(acquire(3, kName, Mode::X, Millis(20'000)));
   for (int i = 0; i < 3; ++i) {
-    time->advance(kTicket - Millis(1));
-    Request refresh = same_asks(Verb::claim, acquire(2, kName));
-    refresh.ticket = kTicket;
+    time->advance(kQueueTtl - Millis(1));
+    Request refresh = same_targets(Verb::claim, acquire(2, kName));
+    refresh.queue_ttl = kQueueTtl;
     EXPECT_EQ(outcome(refresh), i < 2 ? Outcome::queued : Outcome::granted);
   }
 }
@@ -209,7 +209,7 @@ TEST_F(Promise, a_set_is_taken_whole_or_not_at_all) {
 TEST_F(Promise, a_waiting_set_keeps_its_place_in_every_queue) {
   if (!can_take_sets()) return;
   ask(acquire(1, kName));
-  const Request both = acquire(2, {{kName, Mode::X}, {kOther, Mode::X}}, kTicket);
+  const Request both = acquire(2, {{kName, Mode::X}, {kOther, Mode::X}}, kQueueTtl);
   EXPECT_EQ(outcome(both), Outcome::queued);
   EXPECT_EQ(outcome(acquire(3, kOther)), Outcome::busy);
   end(acquire(1, kName));
@@ -231,7 +231,7 @@ TEST_F(Promise, intent_locks_of_children_meet_at_the_parent) {
 TEST_F(Promise, a_conversion_goes_to_the_supremum_and_ahead_of_the_queue) {
   if (!can_convert(Mode::S, Mode::IX)) return;
   ask(acquire(1, kName, Mode::S));
-  ask(acquire(2, kName, Mode::X, kTicket));
+  ask(acquire(2, kName, Mode::X, kQueueTtl));
   const Reply up = convert(acquire(1, kName, Mode::S), Mode::IX);
   EXPECT_EQ(up.outcome, Outcome::granted);
   EXPECT_EQ(look(kName).holders.at(0).mode, Mode::SIX);
@@ -250,7 +250,7 @@ TEST_F(Promise, a_stronger_hold_has_a_higher_token_than_all_it_was_held_beside) 
 TEST_F(Promise, a_conversion_downwards_lets_waiters_in) {
   if (!can_convert(Mode::X, Mode::S)) return;
   ask(acquire(1, kName));
-  ask(acquire(2, kName, Mode::S, kTicket));
+  ask(acquire(2, kName, Mode::S, kQueueTtl));
   EXPECT_EQ(convert(acquire(1, kName), Mode::S).outcome, Outcome::granted);
   EXPECT_EQ(claim(acquire(2, kName, Mode::S)).outcome, Outcome::granted);
 }
@@ -259,18 +259,18 @@ TEST_F(Promise, a_waiting_conversion_holds_back_newcomers) {
   if (!can_convert(Mode::S, Mode::X)) return;
   ask(acquire(1, kName, Mode::S));
   ask(acquire(2, kName, Mode::S));
-  EXPECT_EQ(convert(acquire(1, kName, Mode::S), Mode::X, kTicket).outcome, Outcome::queued);
+  EXPECT_EQ(convert(acquire(1, kName, Mode::S), Mode::X, kQueueTtl).outcome, Outcome::queued);
   EXPECT_EQ(outcome(acquire(3, kName, Mode::S)), Outcome::busy);
   end(acquire(2, kName, Mode::S));
-  EXPECT_EQ(convert(acquire(1, kName, Mode::S), Mode::X, kTicket).outcome, Outcome::granted);
+  EXPECT_EQ(convert(acquire(1, kName, Mode::S), Mode::X, kQueueTtl).outcome, Outcome::granted);
 }
 
 TEST_F(Promise, the_second_of_two_deadlocked_conversions_is_told_at_once_and_keeps_its_mode) {
   if (!can_convert(Mode::S, Mode::X)) return;
   ask(acquire(1, kName, Mode::S));
   ask(acquire(2, kName, Mode::S));
-  EXPECT_EQ(convert(acquire(1, kName, Mode::S), Mode::X, kTicket).outcome, Outcome::queued);
-  EXPECT_EQ(convert(acquire(2, kName, Mode::S), Mode::X, kTicket).outcome, Outcome::deadlock);
+  EXPECT_EQ(convert(acquire(1, kName, Mode::S), Mode::X, kQueueTtl).outcome, Outcome::queued);
+  EXPECT_EQ(convert(acquire(2, kName, Mode::S), Mode::X, kQueueTtl).outcome, Outcome::deadlock);
   EXPECT_EQ(renew(acquire(2, kName, Mode::S)).outcome, Outcome::granted);
   for (const HolderInfo& holder : look(kName).holders) EXPECT_EQ(holder.mode, Mode::S);
 }
@@ -279,7 +279,7 @@ TEST_F(Promise, a_note_outlives_its_writer_and_passes_to_the_next_holder) {
   Request first = acquire(1, kName);
   first.change = {.ordinal = 7, .text = "seven"};
   EXPECT_EQ(ask(first).note, Note{});
-  Request last_words = same_asks(Verb::release, first);
+  Request last_words = same_targets(Verb::release, first);
   last_words.change.text = "seven, done";
   ask(last_words);
   time->advance(std::chrono::hours(100));
@@ -290,7 +290,7 @@ TEST_F(Promise, a_note_outlives_its_writer_and_passes_to_the_next_holder) {
 TEST_F(Promise, a_holder_that_has_lost_its_lock_cannot_write_the_note) {
   ask(acquire(1, kName));
   time->advance(kTtl);
-  Request late = same_asks(Verb::release, acquire(1, kName));
+  Request late = same_targets(Verb::release, acquire(1, kName));
   late.change.text = "too late";
   EXPECT_EQ(outcome(late), Outcome::lost);
   late.verb = Verb::renew;
@@ -318,11 +318,11 @@ TEST_F(Promise, a_waiter_learns_at_its_claim_that_it_was_superseded) {
   Request first = acquire(1, kName);
   first.change.ordinal = 1;
   ask(first);
-  Request second = acquire(2, kName, Mode::X, kTicket);
+  Request second = acquire(2, kName, Mode::X, kQueueTtl);
   second.if_ordinal_below = 2;
   second.change.ordinal = 2;
   EXPECT_EQ(outcome(second), Outcome::queued);
-  Request done = same_asks(Verb::release, first);
+  Request done = same_targets(Verb::release, first);
   done.change.ordinal = 2;
   ask(done);
   EXPECT_EQ(claim(second).outcome, Outcome::superseded);
@@ -346,7 +346,7 @@ TEST_F(Promise, a_broken_lock_is_free_once_its_holder_has_acknowledged) {
   ask(acquire(1, kName));
   Request breaking;
   breaking.verb = Verb::break_;
-  breaking.asks = {{kName, Mode::X}};
+  breaking.targets = {{kName, Mode::X}};
   breaking.reason = "stuck";
   const Reply hit = ask(breaking);
   ASSERT_EQ(hit.holders.size(), 1U);
@@ -362,15 +362,15 @@ TEST_F(Promise, a_broken_lock_is_free_once_its_holder_has_expired) {
   ask(acquire(1, kName));
   Request breaking;
   breaking.verb = Verb::break_;
-  breaking.asks = {{kName, Mode::X}};
+  breaking.targets = {{kName, Mode::X}};
   ask(breaking);
   time->advance(kTtl);
   EXPECT_EQ(outcome(acquire(2, kName)), Outcome::granted);
 }
 
 TEST_F(Promise, a_cancelled_acquire_that_arrives_late_grants_nothing) {
-  Request cancel = same_asks(Verb::cancel, acquire(1, kName));
-  cancel.tombstone = Millis(5'000);
+  Request cancel = same_targets(Verb::cancel, acquire(1, kName));
+  cancel.tombstone_ttl = Millis(5'000);
   EXPECT_EQ(outcome(cancel), Outcome::done);
   EXPECT_EQ(outcome(acquire(1, kName)), Outcome::lost);
   EXPECT_EQ(outcome(acquire(2, kName)), Outcome::granted);
@@ -380,16 +380,16 @@ TEST_F(Promise, cancelling_a_grant_frees_it_and_promotes_the_next) {
   Request first = acquire(1, kName);
   first.at_least_for = Millis(5'000);
   ask(first);
-  ask(acquire(2, kName, Mode::X, kTicket));
-  EXPECT_EQ(outcome(same_asks(Verb::cancel, first)), Outcome::done);
+  ask(acquire(2, kName, Mode::X, kQueueTtl));
+  EXPECT_EQ(outcome(same_targets(Verb::cancel, first)), Outcome::done);
   EXPECT_EQ(claim(acquire(2, kName)).outcome, Outcome::granted);
 }
 
 TEST_F(Promise, a_release_to_a_node_hands_over_out_of_turn) {
   ask(acquire(1, kName));
-  ask(acquire(2, kName, Mode::X, kTicket));
-  ask(acquire(3, kName, Mode::X, kTicket));
-  Request transfer = same_asks(Verb::release, acquire(1, kName));
+  ask(acquire(2, kName, Mode::X, kQueueTtl));
+  ask(acquire(3, kName, Mode::X, kQueueTtl));
+  Request transfer = same_targets(Verb::release, acquire(1, kName));
   transfer.to = "node-9";
   if (!can(transfer)) return;
   EXPECT_EQ(outcome(transfer), Outcome::denied);
@@ -411,12 +411,12 @@ TEST_F(Promise, a_client_of_another_schema_version_is_denied) {
   EXPECT_EQ(outcome(client), Outcome::granted);
   // A lease from before goes on until it ends: only new locks are refused.
   client.schema_version = 2;
-  EXPECT_EQ(outcome(same_asks(Verb::renew, client)), Outcome::granted);
-  EXPECT_EQ(outcome(same_asks(Verb::release, client)), Outcome::done);
+  EXPECT_EQ(outcome(same_targets(Verb::renew, client)), Outcome::granted);
+  EXPECT_EQ(outcome(same_targets(Verb::release, client)), Outcome::done);
 }
 
 TEST_F(Promise, one_bad_request_does_not_harm_its_batch) {
-  std::vector<Request> batch = {acquire(1, kName), acquire(2, std::vector<Ask>{}),
+  std::vector<Request> batch = {acquire(1, kName), acquire(2, std::vector<Target>{}),
                                 acquire(3, kOther)};
   batch.push_back(acquire(4, "DEFAULT:third"));
   batch.back().ttl = Millis(-1);
@@ -430,7 +430,7 @@ TEST_F(Promise, one_bad_request_does_not_harm_its_batch) {
 
 TEST_F(Promise, a_batch_may_hold_many_requests_for_one_name) {
   std::vector<Request> batch;
-  for (std::uint64_t i = 1; i <= 50; ++i) batch.push_back(acquire(i, kName, Mode::X, kTicket));
+  for (std::uint64_t i = 1; i <= 50; ++i) batch.push_back(acquire(i, kName, Mode::X, kQueueTtl));
   const auto replies = store->apply(batch, soon());
   ASSERT_TRUE(replies) << replies.error().message;
   EXPECT_EQ(replies->front().outcome, Outcome::granted);
@@ -440,7 +440,7 @@ TEST_F(Promise, a_batch_may_hold_many_requests_for_one_name) {
 TEST_F(Promise, a_token_is_used_up_even_if_its_grant_ended_within_the_batch) {
   ask(acquire(1, kName, Mode::S));
   std::vector<Request> batch = {acquire(2, kName, Mode::S)};
-  batch.push_back(same_asks(Verb::release, batch[0]));
+  batch.push_back(same_targets(Verb::release, batch[0]));
   const auto replies = store->apply(batch, soon());
   ASSERT_TRUE(replies) << replies.error().message;
   ASSERT_EQ(replies->at(0).outcome, Outcome::granted);
@@ -531,7 +531,7 @@ TEST_F(Promise, a_promoted_waiter_is_woken) {
   Listener listener;
   const auto watch = store->watch("process-2", listener);
   ask(acquire(1, kName));
-  ask(acquire(2, kName, Mode::X, kTicket));
+  ask(acquire(2, kName, Mode::X, kQueueTtl));
   end(acquire(1, kName));
   EXPECT_TRUE(listener.woken());
 }
@@ -542,7 +542,7 @@ TEST_F(Promise, the_holder_of_a_broken_lock_is_woken) {
   ask(acquire(1, kName));
   Request breaking;
   breaking.verb = Verb::break_;
-  breaking.asks = {{kName, Mode::X}};
+  breaking.targets = {{kName, Mode::X}};
   ask(breaking);
   EXPECT_TRUE(listener.woken());
 }

@@ -75,7 +75,7 @@ TEST_F(Reacquire, a_lower_mode_of_the_last_grant_is_not_the_mode_of_the_next) {
 
 TEST_F(Reacquire, a_grant_after_one_that_was_revoked_is_not) {
   ASSERT_EQ(outcome(take(1)), Outcome::granted);
-  Request stop = same_asks(Verb::break_, take(1));
+  Request stop = same_targets(Verb::break_, take(1));
   stop.reason = "because";
   ASSERT_EQ(outcome(stop), Outcome::done);
   EXPECT_EQ(end(take(1)).outcome, Outcome::done);
@@ -117,8 +117,8 @@ TEST_F(Reacquire, what_stayed_taken_after_its_release_does_not_make_the_next_one
 TEST_F(Reacquire, an_acquire_that_was_cancelled_before_it_came_takes_nothing) {
   ASSERT_EQ(outcome(take(1)), Outcome::granted);
   EXPECT_EQ(end(take(1)).outcome, Outcome::done);
-  Request cancel = same_asks(Verb::cancel, take(2));
-  cancel.tombstone = Millis(2'000);
+  Request cancel = same_targets(Verb::cancel, take(2));
+  cancel.tombstone_ttl = Millis(2'000);
   EXPECT_EQ(outcome(cancel), Outcome::done);
   EXPECT_EQ(outcome(take(2)), Outcome::lost);
   EXPECT_EQ(outcome(take(3)), Outcome::granted);

@@ -127,7 +127,7 @@ TEST_P(Client, who_may_not_wait_because_too_many_do_leaves_no_ticket) {
     time->advance(1ms);
     return a.locks.get(kName)->waiting == 0;
   }));
-  EXPECT_LT(clock.now() - before, core::ticket_for(600s));
+  EXPECT_LT(clock.now() - before, core::queue_ttl_for(600s));
 }
 
 TEST_P(Client, many_waiters_are_all_served_without_a_thread_each) {

@@ -33,9 +33,9 @@ void for_each_belief(const World& world, const Setting& setting, Visit visit) {
   for (std::size_t i = 0; i < setting.clients; ++i) {
     const ClientCell& client = world.clients[i];
     if (!holds(client.phase)) continue;
-    const auto& asks = setting.orders[client.order].asks;
-    for (const Ask& ask : asks) {
-      const std::size_t name = name_index(setting, ask.key);
+    const auto& targets = setting.orders[client.order].targets;
+    for (const Target& target : targets) {
+      const std::size_t name = name_index(setting, target.key);
       visit(Belief{i, name, believed_mode(client, ask), client.tokens[name], client.trust > 0});
     }
   }
@@ -72,12 +72,12 @@ std::string broken_end(const World& world, const Setting& setting) {
   for (const NameCell& name : world.names) {
     for (const HolderCell& holder : name.holders) {
       const bool handed = holder.state == core::HolderState::handed;
-      if (holder.left > (handed ? setting.handoff : setting.ttl)) {
+      if (holder.left > (handed ? setting.claim_within : setting.ttl)) {
         return "no orphans: " + grant_text(holder.grant) + " is kept longer than its time";
       }
     }
     for (const WaiterCell& waiter : name.waiters) {
-      if (waiter.left > setting.ticket)
+      if (waiter.left > setting.queue_ttl)
         return "no orphans: a waiter is kept longer than its ticket";
     }
     for (const TombstoneCell& tombstone : name.tombstones) {

@@ -194,8 +194,8 @@ bool has_current_message(const World& world, std::size_t client) {
   });
 }
 
-Mode believed_mode(const ClientCell& client, const Ask& ask) {
-  return client.converted ? Mode::X : ask.mode;
+Mode believed_mode(const ClientCell& client, const Target& target) {
+  return client.converted ? Mode::X : target.mode;
 }
 
 }  // namespace baton::explore

@@ -38,6 +38,6 @@ void advance_clock(World& world, const Setting& setting, std::size_t client, int
 [[nodiscard]] bool has_current_message(const World& world, std::size_t client);
 
 // The mode in which a client believes to hold a name of its order.
-[[nodiscard]] Mode believed_mode(const ClientCell& client, const Ask& ask);
+[[nodiscard]] Mode believed_mode(const ClientCell& client, const Target& target);
 
 }  // namespace baton::explore

@@ -13,11 +13,11 @@ namespace {
 
 constexpr int kTransactions = 2;  // of each holder
 
-using Asks = std::vector<Ask>;
+using Targets = std::vector<Target>;
 
 struct FenceSetting {
   std::string title;
-  std::vector<Asks> holders;
+  std::vector<Targets> holders;
 };
 
 // What the holders write under is known here whatever the fence is shown of it.
@@ -95,13 +95,14 @@ class FenceExplorer {
   // All that a writer holds, and what of it the fence is shown, in its order.
   [[nodiscard]] std::vector<FenceToken> held(std::size_t writer, Token token) const {
     std::vector<FenceToken> all;
-    for (const Ask& ask : setting_.holders[writer]) all.push_back({ask.key, ask.mode, token});
+    for (const Target& target : setting_.holders[writer])
+      all.push_back({target.key, target.mode, token});
     return all;
   }
   [[nodiscard]] std::vector<FenceToken> shown(std::size_t writer, Token token) const {
-    const Asks& asks = setting_.holders[writer];
-    const std::vector<Token> tokens(asks.size(), token);
-    return core::in_fence_order(core::fence_tokens(asks, tokens)).value();
+    const Targets& targets = setting_.holders[writer];
+    const std::vector<Token> tokens(targets.size(), token);
+    return core::in_fence_order(core::fence_tokens(targets, tokens)).value();
   }
 
   // Not the function that the fence uses: that one is explored.
@@ -110,8 +111,8 @@ class FenceExplorer {
     for (const std::size_t other : world.committed) {
       const Token newer = world.writers[other].token;
       if (other == writer || newer <= token) continue;
-      for (const Ask& mine : setting_.holders[writer]) {
-        for (const Ask& its : setting_.holders[other]) {
+      for (const Target& mine : setting_.holders[writer]) {
+        for (const Target& its : setting_.holders[other]) {
           if (mine.key == its.key && !compatible(its.mode, mine.mode)) return true;
         }
       }
@@ -201,9 +202,9 @@ class FenceExplorer {
 
 // Ancestors come after names in a request, whatever their keys are.
 std::vector<FenceSetting> fence_settings() {
-  const Ask first{"page:7:1", Mode::X};
-  const Ask second{"page:7:2", Mode::X};
-  const Ask below{"document:7", Mode::IX};
+  const Target first{"page:7:1", Mode::X};
+  const Target second{"page:7:2", Mode::X};
+  const Target below{"document:7", Mode::IX};
   return {
       {"sets that overlap, named in any order",
        {{{"a", Mode::X}, {"b", Mode::X}}, {{"b", Mode::X}, {"a", Mode::X}}, {{"b", Mode::X}}}},

@@ -6,7 +6,7 @@ namespace {
 const std::string kA = "DEFAULT:a";
 const std::string kB = "DEFAULT:b";
 
-Order order(std::vector<Ask> asks, bool wait) { return {std::move(asks), wait}; }
+Order order(std::vector<Target> targets, bool wait) { return {std::move(targets), wait}; }
 
 }  // namespace
 
@@ -71,7 +71,7 @@ std::vector<Setting> all_settings() {
   shared.in_flight = 1;
   shared.faults = 1;
   shared.ttl = 2;
-  shared.ticket = 1;
+  shared.queue_ttl = 1;
   shared.life = 1;
   shared.live_every = 16;
   all.push_back(shared);

@@ -174,9 +174,10 @@ std::string Machine::deliver(World& world, std::size_t place, bool keep) {
   if (message.current && !slot.there) {
     slot.there = true;
     slot.outcome = reply.outcome;
-    const auto& asks = setting_.orders[message.order].asks;
+    const auto& targets = setting_.orders[message.order].targets;
     for (std::size_t i = 0; i < reply.tokens.size(); ++i) {
-      slot.tokens[name_index(setting_, asks[i].key)] = static_cast<std::uint8_t>(reply.tokens[i]);
+      slot.tokens[name_index(setting_, targets[i].key)] =
+          static_cast<std::uint8_t>(reply.tokens[i]);
     }
     if (reply.outcome == Outcome::granted) slot.sent = message.sent;
   }
@@ -287,8 +288,8 @@ std::string Machine::describe(const World& world, Step step) const {
       break;
     case StepKind::ask:
       out << client << ' ' << word(step.kind);
-      for (const Ask& ask : setting_.orders[step.detail].asks) {
-        out << ' ' << short_name(ask.mode) << " of " << ask.key;
+      for (const Target& target : setting_.orders[step.detail].targets) {
+        out << ' ' << short_name(target.mode) << " of " << target.key;
       }
       if (setting_.orders[step.detail].wait) out << ", waiting";
       break;

@@ -48,7 +48,7 @@ void StoreSide::load(const World& world) {
       waiter.ttl = setting_.ttl_time();
       waiter.turn = from.turn;
       waiter.stale = in_ticks(from.left);
-      waiter.handoff = setting_.handoff * kTick;
+      waiter.claim_within = setting_.claim_within * kTick;
       waiter.alone = from.alone;
       waiter.converting = from.converting;
     }
@@ -89,21 +89,21 @@ Request StoreSide::request_for(const MessageCell& message) const {
   Request request;
   request.verb = message.verb;
   request.grant = grant_id(message.grant);
-  request.asks = order.asks;
+  request.targets = order.targets;
   request.converting = message.converting;
-  const Millis ticket = order.wait ? setting_.ticket * kTick : Millis{0};
+  const Millis queue_ttl = order.wait ? setting_.queue_ttl * kTick : Millis{0};
   switch (message.verb) {
     case Verb::acquire:
       request.ttl = setting_.ttl_time();
-      request.handoff = setting_.handoff * kTick;
-      request.ticket = ticket;
+      request.claim_within = setting_.claim_within * kTick;
+      request.queue_ttl = queue_ttl;
       break;
-    case Verb::claim: request.ticket = ticket; break;
+    case Verb::claim: request.queue_ttl = queue_ttl; break;
     case Verb::convert:
-      request.ticket = ticket;
-      for (Ask& ask : request.asks) ask.mode = Mode::X;
+      request.queue_ttl = queue_ttl;
+      for (Target& target : request.targets) target.mode = Mode::X;
       break;
-    case Verb::cancel: request.tombstone = setting_.life * kTick; break;
+    case Verb::cancel: request.tombstone_ttl = setting_.life * kTick; break;
     default: break;
   }
   return request;

@@ -152,7 +152,7 @@ static_assert(std::has_unique_object_representations_v<World>, "hashed as bytes:
 
 // What a client may ask for: one or two names, waiting or not.
 struct Order {
-  std::vector<Ask> asks;
+  std::vector<Target> targets;
   bool wait = false;
 };
 
@@ -167,8 +167,8 @@ struct Setting {
   std::size_t in_flight = 2;     // requests of one client at a time
   std::size_t faults = kAny;     // crashes, losses and duplicates in one run, all together
   int ttl = 4;                   // this and the rest in ticks
-  int ticket = 2;
-  int handoff = 1;
+  int queue_ttl = 2;
+  int claim_within = 1;
   int life = 2;        // of a request; and of a tombstone, which must outlive it
   int slip_every = 0;  // a clock misses or gains at most one of so many ticks; 0: none
   bool may_convert = false;

@@ -148,7 +148,7 @@ TEST(EtcdOpen, a_server_that_hangs_is_left_in_time_and_in_doubt) {
   EXPECT_LT(BootClock::now() - begin, 10s);
   ASSERT_FALSE(late);
   EXPECT_TRUE(late.error().in_doubt);
-  const Request look = same_asks(Verb::get, request);
+  const Request look = same_targets(Verb::get, request);
   const auto unread = store->apply({&look, 1}, BootClock::now() + 500ms);
   ASSERT_FALSE(unread);
   EXPECT_FALSE(unread.error().in_doubt) << "a look changes nothing";
@@ -288,7 +288,7 @@ TEST(EtcdOpen, a_write_that_meets_a_used_up_quota_is_in_doubt) {
   EXPECT_TRUE(refused.error().in_doubt);
   const Request held = acquire(1, "DEFAULT:job:1");
   for (const Verb verb : {Verb::renew, Verb::release}) {
-    const Request next = same_asks(verb, held);
+    const Request next = same_targets(verb, held);
     const auto goes_on = store->apply({&next, 1}, soon());
     ASSERT_TRUE(goes_on) << goes_on.error().message;
     EXPECT_EQ(goes_on->at(0).outcome, verb == Verb::renew ? Outcome::granted : Outcome::done);
@@ -309,7 +309,7 @@ TEST(EtcdOpen, a_full_store_takes_releases_although_the_end_of_a_write_epoch_was
   ASSERT_NE(server.post(0, "/v3/kv/txn", end.substr(end.find("\r\n\r\n") + 4)).find(" 200 "),
             std::string::npos);
   ASSERT_NO_FATAL_FAILURE(fill(server));
-  const Request release = same_asks(Verb::release, long_hold(1));
+  const Request release = same_targets(Verb::release, long_hold(1));
   const auto released = store->apply({&release, 1}, soon());
   ASSERT_TRUE(released) << released.error().message;
   EXPECT_EQ(released->at(0).outcome, Outcome::done);

@@ -139,7 +139,7 @@ TEST(EtcdLocalView, a_name_that_changes_hands_for_ever_is_remembered_once) {
 
 // Another thread may be removing the marks of one that had ended, of some names before others.
 TEST(EtcdPlan, a_set_that_had_ended_and_begins_again_writes_all_its_marks) {
-  const Request request = acquire(1, {{kName, Mode::X}, {kOther, Mode::X}}, kTicket);
+  const Request request = acquire(1, {{kName, Mode::X}, {kOther, Mode::X}}, kQueueTtl);
   const store::Group group{{&request}, {kName, kOther}};
   const store::etcd::Layout layout("p");
   const std::string session = "session";

@@ -41,8 +41,8 @@ class EtcdStore : public ::testing::Test {
   static Outcome outcome(LockStore& store, const Request& request) {
     return ask(store, request).outcome;
   }
-  static Request brief(std::uint64_t number, const std::string& key, Millis ticket = Millis{0}) {
-    Request request = acquire(number, key, Mode::X, ticket);
+  static Request brief(std::uint64_t number, const std::string& key, Millis queue_ttl = Millis{0}) {
+    Request request = acquire(number, key, Mode::X, queue_ttl);
     request.ttl = 1000ms;
     return request;
   }
@@ -75,7 +75,7 @@ class EtcdStore : public ::testing::Test {
     const auto a = store::open_etcd_store(options, soon()).value();
     const auto b = store::open_etcd_store(options, soon()).value();
     ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
-    ASSERT_EQ(outcome(*b, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
+    ASSERT_EQ(outcome(*b, acquire(2, kName, Mode::X, kQueueTtl)), Outcome::queued);
   }
   static std::string base64(const std::string& text) {
     static constexpr char kAlphabet[] =
@@ -136,9 +136,9 @@ TEST_F(EtcdStore, processes_exclude_each_other_and_tokens_grow) {
     ASSERT_EQ(busy.holders.size(), 1U);
     EXPECT_EQ(busy.holders[0].token, last);
     EXPECT_GT(busy.retry_after, 0ms);
-    EXPECT_EQ(outcome(theirs, same_asks(Verb::renew, acquire(100 + i, kName))), Outcome::lost);
-    EXPECT_EQ(outcome(mine, same_asks(Verb::renew, acquire(i, kName))), Outcome::granted);
-    EXPECT_EQ(outcome(mine, same_asks(Verb::release, acquire(i, kName))), Outcome::done);
+    EXPECT_EQ(outcome(theirs, same_targets(Verb::renew, acquire(100 + i, kName))), Outcome::lost);
+    EXPECT_EQ(outcome(mine, same_targets(Verb::renew, acquire(i, kName))), Outcome::granted);
+    EXPECT_EQ(outcome(mine, same_targets(Verb::release, acquire(i, kName))), Outcome::done);
   }
   EXPECT_EQ(keys_left(), 0U) << "a released name costs nothing";
 }
@@ -150,10 +150,10 @@ TEST_F(EtcdStore, a_released_lock_is_handed_to_a_waiter_of_another_process_and_w
   const auto watch = b->watch("process-2", bell);
   ASSERT_TRUE(bell.is_ready());
   const Token before = ask(*a, acquire(1, kName)).tokens.at(0);
-  ASSERT_EQ(outcome(*b, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
-  ASSERT_EQ(outcome(*a, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+  ASSERT_EQ(outcome(*b, acquire(2, kName, Mode::X, kQueueTtl)), Outcome::queued);
+  ASSERT_EQ(outcome(*a, same_targets(Verb::release, acquire(1, kName))), Outcome::done);
   EXPECT_TRUE(bell.rang_for(grant(2)));
-  const Reply claimed = ask(*b, same_asks(Verb::claim, acquire(2, kName)));
+  const Reply claimed = ask(*b, same_targets(Verb::claim, acquire(2, kName)));
   EXPECT_EQ(claimed.outcome, Outcome::granted);
   EXPECT_GT(claimed.tokens.at(0), before);
   EXPECT_EQ(outcome(*a, acquire(3, kName)), Outcome::busy);
@@ -187,7 +187,7 @@ TEST_F(EtcdStore, a_contended_name_whose_processes_all_died_is_swept_up) {
   leave_a_contended_name();
   const auto c = store::open_etcd_store({.url = url_, .sweep_every = 10ms}, soon()).value();
   EXPECT_TRUE(poll_until([&] {
-    Request look = same_asks(Verb::get, acquire(3, kOther));
+    Request look = same_targets(Verb::get, acquire(3, kOther));
     EXPECT_EQ(outcome(*c, look), Outcome::done);
     return keys_left() == 0;
   }));
@@ -207,7 +207,7 @@ TEST_F(EtcdStore, a_name_with_more_keys_than_a_page_does_not_keep_others_from_be
   leave_a_contended_name();
   const auto c = store::open_etcd_store({.url = url_, .sweep_every = 10ms}, soon()).value();
   EXPECT_TRUE(poll_until([&] {
-    EXPECT_EQ(outcome(*c, same_asks(Verb::get, acquire(3, kOther))), Outcome::done);
+    EXPECT_EQ(outcome(*c, same_targets(Verb::get, acquire(3, kOther))), Outcome::done);
     return keys_left() == 600;
   }));
 }
@@ -233,11 +233,11 @@ TEST_F(EtcdStore, a_dead_waiter_is_passed_over) {
   const auto c = process();
   ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
   ASSERT_EQ(outcome(*dead, brief(2, kName, 1000ms)), Outcome::queued);
-  ASSERT_EQ(outcome(*c, acquire(3, kName, Mode::X, kTicket)), Outcome::queued);
+  ASSERT_EQ(outcome(*c, acquire(3, kName, Mode::X, kQueueTtl)), Outcome::queued);
   dead.reset();
-  ASSERT_EQ(outcome(*a, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
-  Request claim = same_asks(Verb::claim, acquire(3, kName));
-  claim.ticket = kTicket;
+  ASSERT_EQ(outcome(*a, same_targets(Verb::release, acquire(1, kName))), Outcome::done);
+  Request claim = same_targets(Verb::claim, acquire(3, kName));
+  claim.queue_ttl = kQueueTtl;
   EXPECT_TRUE(poll_until([&] { return outcome(*c, claim) == Outcome::granted; }));
 }
 
@@ -249,14 +249,14 @@ TEST_F(EtcdStore, a_waiter_that_does_not_claim_is_passed_over_by_those_who_watch
   ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
   Request waiter = acquire(2, kName, Mode::X, std::chrono::minutes(10));
   waiter.ttl = std::chrono::minutes(10);
-  waiter.handoff = 300ms;
+  waiter.claim_within = 300ms;
   ASSERT_EQ(outcome(*slow, waiter), Outcome::queued);
-  ASSERT_EQ(outcome(*c, acquire(3, kName, Mode::X, kTicket)), Outcome::queued);
-  ASSERT_EQ(outcome(*a, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
-  Request claim = same_asks(Verb::claim, acquire(3, kName));
-  claim.ticket = kTicket;
+  ASSERT_EQ(outcome(*c, acquire(3, kName, Mode::X, kQueueTtl)), Outcome::queued);
+  ASSERT_EQ(outcome(*a, same_targets(Verb::release, acquire(1, kName))), Outcome::done);
+  Request claim = same_targets(Verb::claim, acquire(3, kName));
+  claim.queue_ttl = kQueueTtl;
   EXPECT_TRUE(poll_until([&] { return outcome(*c, claim) == Outcome::granted; }));
-  EXPECT_EQ(outcome(*slow, same_asks(Verb::claim, waiter)), Outcome::lost);
+  EXPECT_EQ(outcome(*slow, same_targets(Verb::claim, waiter)), Outcome::lost);
 }
 
 TEST_F(EtcdStore, at_least_for_holds_even_if_the_process_dies) {
@@ -278,7 +278,7 @@ TEST_F(EtcdStore, at_least_for_holds_after_a_release_for_processes_that_come_lat
   request.at_least_for = 3s;
   ASSERT_EQ(outcome(*a, request), Outcome::granted);
   const auto began = BootClock::now();
-  ASSERT_EQ(outcome(*a, same_asks(Verb::release, request)), Outcome::done);
+  ASSERT_EQ(outcome(*a, same_targets(Verb::release, request)), Outcome::done);
   a.reset();
   // Each try is a process that has never seen the lock before.
   ASSERT_TRUE(poll_until([&] { return outcome(*process(), brief(2, kName)) == Outcome::granted; },
@@ -295,19 +295,19 @@ TEST_F(EtcdStore, a_lock_broken_by_another_process_is_told_at_the_renewal) {
   ASSERT_EQ(outcome(*a, acquire(1, kName)), Outcome::granted);
   Request breaking;
   breaking.verb = Verb::break_;
-  breaking.asks = {{kName, Mode::X}};
+  breaking.targets = {{kName, Mode::X}};
   breaking.reason = "stuck";
   EXPECT_EQ(ask(*b, breaking).holders.size(), 1U);
   EXPECT_TRUE(bell.rang_for(grant(1)));
-  const Reply told = ask(*a, same_asks(Verb::renew, acquire(1, kName)));
+  const Reply told = ask(*a, same_targets(Verb::renew, acquire(1, kName)));
   EXPECT_EQ(told.outcome, Outcome::lost);
   EXPECT_NE(told.message.find("stuck"), std::string::npos);
   EXPECT_EQ(outcome(*b, acquire(2, kName)), Outcome::busy);
-  EXPECT_EQ(outcome(*a, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+  EXPECT_EQ(outcome(*a, same_targets(Verb::release, acquire(1, kName))), Outcome::done);
   EXPECT_EQ(outcome(*b, acquire(2, kName)), Outcome::granted);
   breaking.immediately = true;
   ASSERT_EQ(outcome(*a, breaking), Outcome::done);
-  EXPECT_EQ(outcome(*b, same_asks(Verb::renew, acquire(2, kName))), Outcome::lost);
+  EXPECT_EQ(outcome(*b, same_targets(Verb::renew, acquire(2, kName))), Outcome::lost);
 }
 
 // The orphan of a process whose other locks keep the shared lease alive.
@@ -318,11 +318,11 @@ TEST_F(EtcdStore, a_lock_that_nobody_renews_ends_although_its_lease_lives_on) {
   ASSERT_EQ(outcome(*a, brief(2, kOther)), Outcome::granted);
   ASSERT_TRUE(poll_until(
       [&] {
-        EXPECT_EQ(outcome(*a, same_asks(Verb::renew, brief(2, kOther))), Outcome::granted);
+        EXPECT_EQ(outcome(*a, same_targets(Verb::renew, brief(2, kOther))), Outcome::granted);
         return outcome(*b, brief(3, kName)) == Outcome::granted;
       },
       patience, 50ms));
-  EXPECT_EQ(outcome(*a, same_asks(Verb::renew, brief(1, kName))), Outcome::lost);
+  EXPECT_EQ(outcome(*a, same_targets(Verb::renew, brief(1, kName))), Outcome::lost);
 }
 
 TEST_F(EtcdStore, a_revoked_lease_is_lost_and_the_process_goes_on_with_another) {
@@ -334,7 +334,7 @@ TEST_F(EtcdStore, a_revoked_lease_is_lost_and_the_process_goes_on_with_another) 
     const std::string id = leases.substr(at, leases.find('"', at) - at);
     tell("/v3/lease/revoke", R"({"ID":")" + id + R"("})");
   }
-  EXPECT_EQ(outcome(*a, same_asks(Verb::renew, acquire(1, kName))), Outcome::lost);
+  EXPECT_EQ(outcome(*a, same_targets(Verb::renew, acquire(1, kName))), Outcome::lost);
   EXPECT_EQ(outcome(*a, acquire(2, kName)), Outcome::granted);
   EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::busy);
 }
@@ -369,22 +369,22 @@ class EtcdStoreBehindALine : public EtcdStore {
     ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
   }
 
-  // A waiter whose ticket has passed is handed the lock and comes for it while another thread is
+  // A waiter whose queue_ttl has passed is handed the lock and comes for it while another thread is
   // about to remove its mark.
   void claim_while_its_mark_is_removed(LockStore& holder, std::jthread& remover,
                                        Deadline patience) {
-    const Request waiter = acquire(2, kName, Mode::X, kTicket);
+    const Request waiter = acquire(2, kName, Mode::X, kQueueTtl);
     ASSERT_EQ(outcome(holder, acquire(1, kName)), Outcome::granted);
     ASSERT_EQ(outcome(*behind_, waiter), Outcome::queued);
-    time_.advance(kTicket + 1s);
+    time_.advance(kQueueTtl + 1s);
     line_.hold("request_delete_range");
     remover = std::jthread([this, patience] {
       const Request other = acquire(3, kOther);
       [[maybe_unused]] const auto replies = behind_->apply({&other, 1}, patience);
     });
     ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
-    ASSERT_EQ(outcome(holder, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
-    ASSERT_EQ(outcome(*behind_, same_asks(Verb::claim, waiter)), Outcome::granted);
+    ASSERT_EQ(outcome(holder, same_targets(Verb::release, acquire(1, kName))), Outcome::done);
+    ASSERT_EQ(outcome(*behind_, same_targets(Verb::claim, waiter)), Outcome::granted);
   }
 };
 
@@ -404,27 +404,27 @@ TEST_F(EtcdStoreBehindALine, a_removal_that_failed_does_not_end_a_waiter_who_hol
   remover.join();  // when its time is over
   EXPECT_EQ(outcome(*behind_, acquire(5, kOther)), Outcome::granted);
   EXPECT_EQ(outcome(*process(), acquire(4, kName)), Outcome::busy);
-  EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, acquire(2, kName))), Outcome::granted);
+  EXPECT_EQ(outcome(*behind_, same_targets(Verb::renew, acquire(2, kName))), Outcome::granted);
 }
 
 TEST_F(EtcdStoreBehindALine, a_release_that_was_carried_out_is_in_doubt_and_not_lost) {
   ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
-  Request last = same_asks(Verb::release, acquire(1, kName));
+  Request last = same_targets(Verb::release, acquire(1, kName));
   last.change.text = "the last words of a holder";
   line_.swallow_answer_to("request_put");
   const auto replies = behind_->apply({&last, 1}, soon());
   ASSERT_EQ(line_.swallowed(), 1);
   ASSERT_FALSE(replies) << describe(replies->at(0));
   EXPECT_TRUE(replies.error().in_doubt) << replies.error().message;
-  Request get = same_asks(Verb::get, last);
+  Request get = same_targets(Verb::get, last);
   EXPECT_EQ(ask(*process(), get).info->note.text, last.change.text) << "it was not carried out";
 }
 
 TEST_F(EtcdStoreBehindALine, a_write_beside_a_renewal_does_not_take_it_back) {
-  const Request renew = same_asks(Verb::renew, acquire(1, kName));
+  const Request renew = same_targets(Verb::renew, acquire(1, kName));
   Request noted = renew;
   noted.change.text = "half of it is done";
-  for (const auto& write : {std::pair(acquire(2, kName, Mode::X, kTicket), Outcome::queued),
+  for (const auto& write : {std::pair(acquire(2, kName, Mode::X, kQueueTtl), Outcome::queued),
                             std::pair(noted, Outcome::granted)}) {
     ASSERT_EQ(outcome(*behind_, acquire(1, kName)), Outcome::granted);
     time_.advance(1s);
@@ -447,7 +447,7 @@ TEST_F(EtcdStoreBehindALine, an_acquire_that_arrives_late_takes_nothing) {
   const Request request = acquire(2, kName);
   ASSERT_NO_FATAL_FAILURE(leave_unanswered(*a, request));
   ASSERT_EQ(outcome(*a, request), Outcome::granted);
-  ASSERT_EQ(outcome(*a, same_asks(Verb::release, request)), Outcome::done);
+  ASSERT_EQ(outcome(*a, same_targets(Verb::release, request)), Outcome::done);
   arrive_late();
   EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::granted);
 }
@@ -459,8 +459,8 @@ TEST_F(EtcdStoreBehindALine, renewals_and_looks_go_on_while_writes_get_no_answer
   ASSERT_NO_FATAL_FAILURE(leave_unanswered(*behind_, acquire(2, kOther)));
   line_.hold("/v3/lease/grant");
   EXPECT_TRUE(poll_until([&] {
-    EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, held)), Outcome::granted);
-    EXPECT_EQ(outcome(*behind_, same_asks(Verb::get, held)), Outcome::done);
+    EXPECT_EQ(outcome(*behind_, same_targets(Verb::renew, held)), Outcome::granted);
+    EXPECT_EQ(outcome(*behind_, same_targets(Verb::get, held)), Outcome::done);
     return HasFailure() || !line_.held().empty();
   })) << "nobody clears up";
   EXPECT_EQ(outcome(*behind_, acquire(2, kOther)), Outcome::granted);
@@ -472,7 +472,7 @@ TEST_F(EtcdStoreBehindALine, renewals_alone_make_an_unanswered_write_void) {
   ASSERT_NO_FATAL_FAILURE(leave_unanswered(*behind_, acquire(2, kOther)));
   const std::size_t before = keys_left();
   EXPECT_TRUE(poll_until([&] {
-    EXPECT_EQ(outcome(*behind_, same_asks(Verb::renew, held)), Outcome::granted);
+    EXPECT_EQ(outcome(*behind_, same_targets(Verb::renew, held)), Outcome::granted);
     return keys_left() > before;
   }));
   arrive_late();
@@ -491,7 +491,7 @@ TEST_F(EtcdStoreBehindALine, one_name_that_is_changed_costs_few_writes_more_to_r
   std::jthread remover(
       [this] { EXPECT_EQ(outcome(*behind_, acquire(1, kOther)), Outcome::granted); });
   ASSERT_TRUE(poll_until([&] { return !line_.held().empty(); }));
-  ASSERT_EQ(outcome(*process(), acquire(2, name(7), Mode::X, kTicket)), Outcome::queued);
+  ASSERT_EQ(outcome(*process(), acquire(2, name(7), Mode::X, kQueueTtl)), Outcome::queued);
   const std::size_t before = revision();
   line_.let_go();
   remover.join();
@@ -519,7 +519,7 @@ TEST_F(EtcdStore, whoever_ends_while_ended_marks_are_removed_is_left_to_the_next
     ASSERT_EQ(outcome(*a, request), Outcome::granted);
   }
   passes = true;
-  EXPECT_EQ(outcome(*a, same_asks(Verb::get, acquire(99, kOther))), Outcome::done);
+  EXPECT_EQ(outcome(*a, same_targets(Verb::get, acquire(99, kOther))), Outcome::done);
   EXPECT_LT(keys_left(), 2 * kNames) << "some have ended";
   EXPECT_GT(keys_left(), kNames + 1);
 }
@@ -533,12 +533,12 @@ TEST_F(EtcdStore, two_processes_that_fight_for_a_set_never_both_hold_it) {
   const auto fight = [&](LockStore& store, std::uint64_t base) {
     for (std::uint64_t i = 0; i < 40; ++i) {
       Request set = acquire(base + i, {{kName, Mode::X}, {kOther, Mode::X}});
-      if (base > 5000) std::swap(set.asks[0], set.asks[1]);
+      if (base > 5000) std::swap(set.targets[0], set.targets[1]);
       if (outcome(store, set) != Outcome::granted) continue;
       if (++inside > 1) overlap = true;
       ++held;
       --inside;
-      outcome(store, same_asks(Verb::release, set));
+      outcome(store, same_targets(Verb::release, set));
     }
   };
   std::jthread first([&] { fight(*a, 1000); });
@@ -585,16 +585,16 @@ TEST(EtcdLeases, a_process_has_one_for_each_ttl_however_many_locks_it_holds) {
 
 TEST_F(EtcdStore, the_largest_set_fits_into_one_transaction) {
   const auto a = process();
-  std::vector<Ask> asks;
+  std::vector<Target> targets;
   for (std::size_t i = 0; i < a->capabilities().max_set; ++i) {
-    asks.push_back({"DEFAULT:many:" + std::to_string(i), Mode::X});
+    targets.push_back({"DEFAULT:many:" + std::to_string(i), Mode::X});
   }
-  const Request set = acquire(1, asks);
+  const Request set = acquire(1, targets);
   ASSERT_EQ(outcome(*a, set), Outcome::granted);
-  EXPECT_EQ(outcome(*process(), acquire(2, asks.back().key)), Outcome::busy);
-  EXPECT_EQ(outcome(*a, same_asks(Verb::renew, set)), Outcome::granted);
-  EXPECT_EQ(outcome(*a, same_asks(Verb::release, set)), Outcome::done);
-  Request longer = acquire(3, asks);
+  EXPECT_EQ(outcome(*process(), acquire(2, targets.back().key)), Outcome::busy);
+  EXPECT_EQ(outcome(*a, same_targets(Verb::renew, set)), Outcome::granted);
+  EXPECT_EQ(outcome(*a, same_targets(Verb::release, set)), Outcome::done);
+  Request longer = acquire(3, targets);
   longer.at_least_for = 1s;
   const Reply refused = ask(*a, longer);
   EXPECT_EQ(refused.outcome, Outcome::unsupported) << "three operations a name are too many";
@@ -641,7 +641,7 @@ TEST_F(EtcdStore, find_sees_the_locks_of_all_processes) {
   for (std::uint64_t i = 1; i <= 30; ++i) {
     ask(i % 2 == 0 ? *a : *b, acquire(i, "DEFAULT:many:" + std::to_string(i)));
   }
-  ASSERT_EQ(outcome(*a, acquire(99, "DEFAULT:many:1", Mode::X, kTicket)), Outcome::queued);
+  ASSERT_EQ(outcome(*a, acquire(99, "DEFAULT:many:1", Mode::X, kQueueTtl)), Outcome::queued);
   const auto page = process()->find({.subject = "many"}, soon());
   ASSERT_TRUE(page) << page.error().message;
   EXPECT_EQ(page->items.size(), 30U);

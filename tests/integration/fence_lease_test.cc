@@ -178,7 +178,7 @@ struct Locks {
     Request schema;
     schema.verb = Verb::acquire;
     schema.grant = GrantId{1, 1};
-    schema.asks = {{"BATON:schema", Mode::X}};
+    schema.targets = {{"BATON:schema", Mode::X}};
     schema.owner = "policy";
     schema.channel = "policy";
     schema.ttl = Millis(1);

@@ -125,12 +125,12 @@ TEST_F(KubernetesAccess, the_rights_in_deploy_are_enough) {
   ASSERT_TRUE(poll_until([&] { return may("watch", "leaser"); }));
   auto store = open({}, "leaser");
   EXPECT_EQ(outcome(*store, acquire(1, kName)), Outcome::granted);
-  EXPECT_EQ(outcome(*store, acquire(2, kName, Mode::X, kTicket)), Outcome::queued);
-  EXPECT_EQ(outcome(*store, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  EXPECT_EQ(outcome(*store, acquire(2, kName, Mode::X, kQueueTtl)), Outcome::queued);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::renew, acquire(1, kName))), Outcome::granted);
   EXPECT_EQ(store->find({}, soon()).value().items.size(), 1U);
-  EXPECT_EQ(outcome(*store, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
-  EXPECT_EQ(outcome(*store, same_asks(Verb::claim, acquire(2, kName))), Outcome::granted);
-  EXPECT_EQ(outcome(*store, same_asks(Verb::release, acquire(2, kName))), Outcome::done);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::release, acquire(1, kName))), Outcome::done);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::claim, acquire(2, kName))), Outcome::granted);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::release, acquire(2, kName))), Outcome::done);
 }
 
 TEST_F(KubernetesAccess, without_a_right_the_error_names_the_verb) {
@@ -150,14 +150,14 @@ TEST_F(KubernetesAccess, without_a_right_the_error_names_the_verb) {
   names(failure(*store, acquire(1, kName)), "create");
   allow("cutter", {"get", "create"});
   EXPECT_EQ(outcome(*store, acquire(1, kName)), Outcome::granted);
-  names(failure(*store, same_asks(Verb::renew, acquire(1, kName))), "update");
-  names(failure(*store, same_asks(Verb::release, acquire(1, kName))), "delete");
+  names(failure(*store, same_targets(Verb::renew, acquire(1, kName))), "update");
+  names(failure(*store, same_targets(Verb::release, acquire(1, kName))), "delete");
   const auto page = store->find({}, soon());
   ASSERT_FALSE(page);
   names(page.error(), "list");
   // Without a watch it works all the same; waiters only hear of it later.
   allow("cutter", {"get", "create", "update", "delete", "list"});
-  EXPECT_EQ(outcome(*store, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::release, acquire(1, kName))), Outcome::done);
 }
 
 TEST_F(KubernetesAccess, a_namespace_that_is_not_there_is_named) {
@@ -186,12 +186,12 @@ TEST_F(KubernetesAccess, a_service_accounts_token_is_read_again_when_it_rotates)
   Error refused;
   // The first one may go to the connection from before the restart, and is not sent twice.
   ASSERT_TRUE(poll_until([&] {
-    refused = failure(*store, same_asks(Verb::renew, acquire(1, kName)));
+    refused = failure(*store, same_targets(Verb::renew, acquire(1, kName)));
     return refused.code != Code::unavailable;
   }));
   EXPECT_EQ(refused.code, Code::unauthorized) << refused.message;
   write_token(KubeServer::token("leaser") + "-again");
-  EXPECT_EQ(outcome(*store, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::renew, acquire(1, kName))), Outcome::granted);
 }
 
 TEST_F(KubernetesAccess, the_doctor_names_each_missing_right) {

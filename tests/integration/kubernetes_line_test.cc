@@ -257,7 +257,7 @@ void hear_of_a_break(LockStore& store, LockStore& breaker) {
   ASSERT_TRUE(taken && taken->at(0).outcome == Outcome::granted);
   Request breaking;
   breaking.verb = Verb::break_;
-  breaking.asks = held.asks;
+  breaking.targets = held.targets;
   ASSERT_TRUE(breaker.apply({&breaking, 1}, soon()));
   ASSERT_TRUE(ear.hears(held.grant));
 }
@@ -270,11 +270,11 @@ TEST_F(KubernetesLine, another_process_hears_of_its_turn_also_after_the_server_r
   Request holder = acquire(1, kName);
   holder.ttl = Millis(300'000);
   Request waiter = acquire(2, kName, Mode::X, Millis(300'000));
-  waiter.handoff = Millis(300'000);
+  waiter.claim_within = Millis(300'000);
   ASSERT_EQ(outcome(*one, holder), Outcome::granted);
   ASSERT_EQ(outcome(*two, waiter), Outcome::queued);
   server->crash();
-  const Error down = failure(*two, same_asks(Verb::claim, waiter));
+  const Error down = failure(*two, same_targets(Verb::claim, waiter));
   EXPECT_EQ(down.code, Code::unavailable);
   EXPECT_TRUE(down.retryable);
   EXPECT_FALSE(down.in_doubt) << "nobody was there to do anything";
@@ -283,9 +283,9 @@ TEST_F(KubernetesLine, another_process_hears_of_its_turn_also_after_the_server_r
   for (std::uint64_t i = 10; i < 20; ++i) {
     outcome(*one, acquire(i, "DEFAULT:x:" + std::to_string(i)));
   }
-  ASSERT_EQ(outcome(*one, same_asks(Verb::release, holder)), Outcome::done);
+  ASSERT_EQ(outcome(*one, same_targets(Verb::release, holder)), Outcome::done);
   EXPECT_TRUE(ear.hears(waiter.grant));
-  EXPECT_EQ(outcome(*two, same_asks(Verb::claim, waiter)), Outcome::granted);
+  EXPECT_EQ(outcome(*two, same_targets(Verb::claim, waiter)), Outcome::granted);
 }
 
 // A load balancer whose backend has gone, or a frozen server behind another: the line stands, and
@@ -298,14 +298,14 @@ TEST_F(KubernetesLine, a_waiter_asks_for_its_turn_although_a_silent_watch_tells_
   auto two = open({.url = url_at(proxy.port(), dir), .now = [time] { return time->now(); }});
   const Request holder = acquire(1, kName);
   Request waiter = acquire(2, kName, Mode::X, Millis(600'000));
-  waiter.handoff = Millis(10'000);
+  waiter.claim_within = Millis(10'000);
   ASSERT_EQ(outcome(*one, holder), Outcome::granted);
   ASSERT_EQ(outcome(*two, waiter), Outcome::queued);
   ASSERT_NO_FATAL_FAILURE(hear_of_a_break(*two, *one));
-  const Request claim = same_asks(Verb::claim, waiter);
+  const Request claim = same_targets(Verb::claim, waiter);
   ASSERT_EQ(outcome(*two, claim), Outcome::queued);
   proxy.silence();
-  ASSERT_EQ(outcome(*one, same_asks(Verb::release, holder)), Outcome::done);
+  ASSERT_EQ(outcome(*one, same_targets(Verb::release, holder)), Outcome::done);
   // On connections that there were, there is no answer.
   const auto answer = [&] {
     Outcome said = Outcome::invalid;
@@ -330,7 +330,7 @@ TEST_F(KubernetesLine, a_release_that_was_carried_out_is_in_doubt_and_not_lost) 
   EXPECT_TRUE(poll_until([&] {
     const Request holder = acquire(++number, kName);
     EXPECT_EQ(outcome(*store, holder), Outcome::granted);
-    Request last = same_asks(Verb::release, holder);
+    Request last = same_targets(Verb::release, holder);
     last.change.text = "the last words of " + std::to_string(number);
     proxy.swallow_answer_to("");
     const auto replies = store->apply({&last, 1}, soon());
@@ -339,7 +339,7 @@ TEST_F(KubernetesLine, a_release_that_was_carried_out_is_in_doubt_and_not_lost) 
       return HasFailure();
     }
     EXPECT_TRUE(replies.error().in_doubt) << replies.error().message;
-    EXPECT_EQ(ask(*open(), same_asks(Verb::get, holder)).info->note.text, last.change.text);
+    EXPECT_EQ(ask(*open(), same_targets(Verb::get, holder)).info->note.text, last.change.text);
     return true;
   }));
 }
@@ -353,7 +353,7 @@ TEST_F(KubernetesLine, the_holder_of_a_lock_broken_by_another_process_is_woken) 
   ASSERT_EQ(outcome(*one, acquire(3, "DEFAULT:other")), Outcome::granted);
   Request breaking;
   breaking.verb = Verb::break_;
-  breaking.asks = {{kName, Mode::X}};
+  breaking.targets = {{kName, Mode::X}};
   EXPECT_EQ(outcome(*two, breaking), Outcome::done);
   EXPECT_TRUE(ear.hears(grant(1)));
 }
@@ -375,7 +375,7 @@ TEST_F(KubernetesLine, a_server_that_hangs_is_in_doubt_by_the_deadline) {
   ASSERT_EQ(outcome(*store, acquire(1, kName)), Outcome::granted);
   ASSERT_TRUE(stop_still(server->pid()));
   const auto began = BootClock::now();
-  const Request renew = same_asks(Verb::renew, acquire(1, kName));
+  const Request renew = same_targets(Verb::renew, acquire(1, kName));
   const auto replies = store->apply({&renew, 1}, began + 1s);
   ::kill(server->pid(), SIGCONT);
   ASSERT_FALSE(replies);

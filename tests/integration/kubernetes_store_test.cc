@@ -55,8 +55,8 @@ TEST_F(KubernetesStore, a_free_lock_is_one_create_a_renewal_one_update_a_release
   };
   const double read = asked("GET");
   EXPECT_EQ(cost("POST", request, Outcome::granted), 1);
-  EXPECT_EQ(cost("PUT", same_asks(Verb::renew, request), Outcome::granted), 1);
-  EXPECT_EQ(cost("DELETE", same_asks(Verb::release, request), Outcome::done), 1);
+  EXPECT_EQ(cost("PUT", same_targets(Verb::renew, request), Outcome::granted), 1);
+  EXPECT_EQ(cost("DELETE", same_targets(Verb::release, request), Outcome::done), 1);
   EXPECT_LE(asked("GET") - read, 2) << "only the schema is looked at, once a second";
 }
 
@@ -71,19 +71,20 @@ TEST_F(KubernetesStore, the_lease_shows_people_who_holds_it) {
   EXPECT_EQ(shown["spec"]["leaseDurationSeconds"], 16);
   EXPECT_EQ(shown["metadata"]["annotations"]["baton/key"], kName);
   const std::string acquired = shown["spec"]["acquireTime"];
-  EXPECT_EQ(outcome(*store, same_asks(Verb::renew, request)), Outcome::granted);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::renew, request)), Outcome::granted);
   shown = lease(kName);
   EXPECT_EQ(shown["spec"]["acquireTime"], acquired);
   EXPECT_GE(shown["spec"]["renewTime"].get<std::string>(), acquired);
   // A note stays, so the Lease does; but nobody holds it.
-  EXPECT_EQ(outcome(*store, same_asks(Verb::release, request)), Outcome::done);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::release, request)), Outcome::done);
   shown = lease(kName);
   EXPECT_FALSE(shown["spec"].contains("holderIdentity")) << shown["spec"];
   EXPECT_EQ(outcome(*store, acquire(2, kName)), Outcome::granted);
   EXPECT_EQ(lease(kName)["spec"]["leaseTransitions"], 1);
   // Nothing is left of a name without one.
   EXPECT_EQ(outcome(*store, acquire(3, "DEFAULT:other")), Outcome::granted);
-  EXPECT_EQ(outcome(*store, same_asks(Verb::release, acquire(3, "DEFAULT:other"))), Outcome::done);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::release, acquire(3, "DEFAULT:other"))),
+            Outcome::done);
   EXPECT_TRUE(lease("DEFAULT:other").is_null());
 }
 
@@ -95,12 +96,12 @@ TEST_F(KubernetesStore, what_others_put_on_a_lease_stays_there) {
   changed["metadata"]["labels"]["team"] = "night";
   changed["metadata"]["annotations"]["pager"] = "on \"call\"";
   ASSERT_TRUE(server->call("PUT", leases() + "/" + object_name(kName), changed.dump()).ok());
-  EXPECT_EQ(outcome(*store, same_asks(Verb::renew, request)), Outcome::granted);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::renew, request)), Outcome::granted);
   const json after = lease(kName);
   EXPECT_EQ(after["metadata"]["labels"]["team"], "night");
   EXPECT_EQ(after["metadata"]["annotations"]["pager"], "on \"call\"");
   // The write of another did not turn back the tokens either.
-  EXPECT_EQ(outcome(*store, same_asks(Verb::release, request)), Outcome::done);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::release, request)), Outcome::done);
   EXPECT_GT(ask(*store, acquire(2, kName)).tokens.at(0), token);
 }
 
@@ -134,7 +135,7 @@ TEST_F(KubernetesStore, a_lease_deleted_by_hand_is_lost_and_not_made_again) {
   const Request request = acquire(1, kName);
   const Token token = ask(*store, request).tokens.at(0);
   ASSERT_TRUE(server->call("DELETE", leases() + "/" + object_name(kName)).ok());
-  EXPECT_EQ(outcome(*store, same_asks(Verb::renew, request)), Outcome::lost);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::renew, request)), Outcome::lost);
   EXPECT_TRUE(lease(kName).is_null());
   const Reply next = ask(*store, acquire(2, kName));
   ASSERT_EQ(next.outcome, Outcome::granted);
@@ -149,7 +150,7 @@ TEST_F(KubernetesStore, a_release_does_not_delete_a_successors_lease) {
   EXPECT_EQ(outcome(*quick, acquire(2, kName)), Outcome::busy);
   time->advance(kTtl);
   EXPECT_EQ(outcome(*quick, acquire(2, kName)), Outcome::granted);
-  EXPECT_EQ(outcome(*slow, same_asks(Verb::release, acquire(1, kName))), Outcome::lost);
+  EXPECT_EQ(outcome(*slow, same_targets(Verb::release, acquire(1, kName))), Outcome::lost);
   EXPECT_EQ(lease(kName)["spec"]["holderIdentity"], "node-2");
 }
 
@@ -191,19 +192,19 @@ TEST_F(KubernetesStore, tokens_grow_whoever_grants_and_however) {
     LockStore& a = i % 8 == 1 ? *one : *two;
     LockStore& b = i % 8 == 1 ? *two : *one;
     grown(ask(a, acquire(i, kName, Mode::S)));
-    EXPECT_EQ(outcome(b, acquire(i + 1, kName, Mode::X, kTicket)), Outcome::queued);
-    Request up = same_asks(Verb::convert, acquire(i, kName, Mode::X));
+    EXPECT_EQ(outcome(b, acquire(i + 1, kName, Mode::X, kQueueTtl)), Outcome::queued);
+    Request up = same_targets(Verb::convert, acquire(i, kName, Mode::X));
     grown(ask(a, up));
-    EXPECT_EQ(ask(a, same_asks(Verb::renew, up)).tokens.at(0), last);
-    EXPECT_EQ(outcome(a, same_asks(Verb::release, up)), Outcome::done);
+    EXPECT_EQ(ask(a, same_targets(Verb::renew, up)).tokens.at(0), last);
+    EXPECT_EQ(outcome(a, same_targets(Verb::release, up)), Outcome::done);
     // Whoever follows the Lease hears of it a moment later.
     Reply claimed;
     EXPECT_TRUE(poll_until([&] {
-      claimed = ask(b, same_asks(Verb::claim, acquire(i + 1, kName)));
+      claimed = ask(b, same_targets(Verb::claim, acquire(i + 1, kName)));
       return claimed.outcome != Outcome::queued;
     }));
     grown(claimed);
-    EXPECT_EQ(outcome(b, same_asks(Verb::release, acquire(i + 1, kName))), Outcome::done);
+    EXPECT_EQ(outcome(b, same_targets(Verb::release, acquire(i + 1, kName))), Outcome::done);
     EXPECT_TRUE(lease(kName).is_null());
   }
 }
@@ -226,8 +227,8 @@ TEST_F(KubernetesStore, waiters_beyond_what_a_lease_can_hold_are_busy) {
   });
   EXPECT_GT(queued, 10);
   EXPECT_EQ(queued + busy, 199);
-  EXPECT_EQ(outcome(*store, same_asks(Verb::release, acquire(1, kName))), Outcome::done);
-  EXPECT_EQ(outcome(*store, same_asks(Verb::claim, batch[0])), Outcome::granted);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::release, acquire(1, kName))), Outcome::done);
+  EXPECT_EQ(outcome(*store, same_targets(Verb::claim, batch[0])), Outcome::granted);
 }
 
 TEST_F(KubernetesStore, a_note_too_large_for_an_annotation_is_refused_and_harms_nobody) {
@@ -251,7 +252,7 @@ TEST_F(KubernetesStore, many_leases_are_renewed_in_one_batch) {
     const auto replies = store->apply(batch, soon());
     ASSERT_TRUE(replies) << replies.error().message;
     for (const Reply& reply : *replies) EXPECT_EQ(reply.outcome, Outcome::granted);
-    for (Request& request : batch) request = same_asks(Verb::renew, request);
+    for (Request& request : batch) request = same_targets(Verb::renew, request);
   }
 }
 
@@ -264,7 +265,7 @@ TEST_F(KubernetesStore, a_schema_change_reaches_every_client_before_it_is_answer
   ASSERT_EQ(outcome(*changer, schema), Outcome::granted);
   EXPECT_EQ(outcome(*other, acquire(3, "DEFAULT:new")), Outcome::denied);
   EXPECT_TRUE(lease("DEFAULT:new").is_null());
-  EXPECT_EQ(outcome(*other, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  EXPECT_EQ(outcome(*other, same_targets(Verb::renew, acquire(1, kName))), Outcome::granted);
 }
 
 TEST_F(KubernetesStore, leases_of_the_dead_are_swept_and_no_others) {
@@ -292,7 +293,7 @@ TEST_F(KubernetesStore, leases_of_the_dead_are_swept_and_no_others) {
 TEST_F(KubernetesStore, the_admin_looks_and_has_nothing_to_migrate) {
   auto store = open();
   ask(*store, acquire(1, kName));
-  ask(*store, acquire(2, kName, Mode::X, kTicket));
+  ask(*store, acquire(2, kName, Mode::X, kQueueTtl));
   auto admin = open_kubernetes_admin(server->store_url("admin", space), soon()).value();
   const auto status = admin->status(soon());
   ASSERT_TRUE(status) << status.error().message;

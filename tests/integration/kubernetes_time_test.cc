@@ -21,14 +21,14 @@ TEST_F(KubernetesTime, two_clients_whose_clocks_differ_agree_on_who_holds_it) {
   here->advance(Millis(4'000));
   EXPECT_EQ(outcome(*observer, acquire(2, kName)), Outcome::busy);
   // A renewal makes the record another one, and the observer counts anew from when it sees it.
-  EXPECT_EQ(outcome(*holder, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  EXPECT_EQ(outcome(*holder, same_targets(Verb::renew, acquire(1, kName))), Outcome::granted);
   EXPECT_EQ(outcome(*observer, acquire(2, kName)), Outcome::busy);
   there->advance(kTtl - Millis(1));
   EXPECT_EQ(outcome(*observer, acquire(2, kName)), Outcome::busy);
   there->advance(Millis(1));
   EXPECT_EQ(outcome(*observer, acquire(2, kName)), Outcome::granted);
   // Whatever its own clock says: it has lost it.
-  EXPECT_EQ(outcome(*holder, same_asks(Verb::renew, acquire(1, kName))), Outcome::lost);
+  EXPECT_EQ(outcome(*holder, same_targets(Verb::renew, acquire(1, kName))), Outcome::lost);
 }
 
 TEST_F(KubernetesTime, a_renewal_is_seen_also_by_one_that_believed_the_record_expired) {
@@ -36,9 +36,9 @@ TEST_F(KubernetesTime, a_renewal_is_seen_also_by_one_that_believed_the_record_ex
   auto observer = open_at(there);
   ASSERT_EQ(outcome(*holder, acquire(1, kName)), Outcome::granted);
   EXPECT_EQ(outcome(*observer, acquire(2, kName)), Outcome::busy);
-  ASSERT_EQ(outcome(*holder, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  ASSERT_EQ(outcome(*holder, same_targets(Verb::renew, acquire(1, kName))), Outcome::granted);
   here->advance(Millis(10));
-  ASSERT_EQ(outcome(*holder, same_asks(Verb::renew, acquire(1, kName))), Outcome::granted);
+  ASSERT_EQ(outcome(*holder, same_targets(Verb::renew, acquire(1, kName))), Outcome::granted);
   there->advance(kTtl);
   EXPECT_EQ(outcome(*observer, acquire(2, kName)), Outcome::busy);
 }

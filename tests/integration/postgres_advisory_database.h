@@ -33,7 +33,7 @@ inline Request with_ttl(Request request, Millis ttl) {
 inline LockInfo look(LockStore& store, const std::string& key) {
   Request get;
   get.verb = Verb::get;
-  get.asks = {{key, Mode::X}};
+  get.targets = {{key, Mode::X}};
   return ask(store, get).info.value();
 }
 

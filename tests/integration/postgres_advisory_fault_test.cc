@@ -78,7 +78,7 @@ TEST_F(PostgresAdvisoryFault, a_waiter_is_first_in_line_after_a_crash_and_waits_
   const auto crashed = BootClock::now();
   server.start();
   Request queued = acquire(2, kJob, 10s);
-  queued.handoff = 2s;
+  queued.claim_within = 2s;
   ASSERT_TRUE(poll_until([&] {
     const auto reply = ask(*two, queued, in(5s));
     return reply && reply->outcome == Outcome::queued;
@@ -88,7 +88,7 @@ TEST_F(PostgresAdvisoryFault, a_waiter_is_first_in_line_after_a_crash_and_waits_
   ASSERT_TRUE(poll_until(
       [&] {
         Request claim = request(Verb::claim, 2, kJob);
-        claim.ticket = 10s;
+        claim.queue_ttl = 10s;
         reply = ask(*two, claim);
         return reply.outcome != Outcome::queued;
       },
@@ -415,7 +415,7 @@ TEST_F(PostgresAdvisoryCut, waiters_that_are_cut_off_delay_the_next_by_less_than
   ASSERT_EQ(ask(*cut_off, with_ttl(acquire(1, kJob), kTtl)).outcome, Outcome::granted);
   for (std::uint64_t i = 2; i <= 3; ++i) {
     Request waiter = with_ttl(acquire(i, kJob, 60s), kTtl);
-    waiter.handoff = kTtl / 5;
+    waiter.claim_within = kTtl / 5;
     ASSERT_EQ(ask(*cut_off, waiter).outcome, Outcome::queued);
     ASSERT_TRUE(poll_until([&] { return look(*other, kJob).waiting == i - 1; }));
   }

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const std::string kJob = "DEFAULT:job";
-constexpr Millis kTicket{10'000};
+constexpr Millis kQueueTtl{10'000};
 
 // Collects the grants it is woken for.
 class Sink final : public WakeSink {
@@ -43,7 +43,7 @@ class Sink final : public WakeSink {
 };
 
 Request waiting(std::uint64_t number, const std::string& key = kJob) {
-  return acquire(number, key, kTicket);
+  return acquire(number, key, kQueueTtl);
 }
 
 // Of whoever holds it.
@@ -210,7 +210,7 @@ TEST(PostgresAdvisory, a_waiter_that_does_not_come_for_its_lock_is_passed_over) 
   const auto two = database.store();
   ASSERT_EQ(ask(*one, acquire(1, kJob)).outcome, Outcome::granted);
   Request lazy = waiting(2);
-  lazy.handoff = 300ms;
+  lazy.claim_within = 300ms;
   ASSERT_EQ(ask(*two, lazy).outcome, Outcome::queued);
   ASSERT_TRUE(poll_until([&] { return look(*one, kJob).waiting == 1; }));
   ASSERT_EQ(ask(*one, waiting(3)).outcome, Outcome::queued);
@@ -361,7 +361,7 @@ TEST(PostgresAdvisory, what_it_cannot_do_it_says) {
   EXPECT_TRUE(refused(request(Verb::acquire, 1, kJob, Mode::U)));
   EXPECT_TRUE(refused(request(Verb::convert, 1, kJob)));
   Request set = acquire(1, kJob);
-  set.asks.push_back({"DEFAULT:other", Mode::X});
+  set.targets.push_back({"DEFAULT:other", Mode::X});
   EXPECT_TRUE(refused(set));
   Request transfer = request(Verb::release, 1, kJob);
   transfer.to = "node-2";

@@ -19,18 +19,18 @@ inline Request request(Verb verb, std::uint64_t number, const std::string& key,
   Request request;
   request.verb = verb;
   request.grant = grant(number);
-  request.asks = {{key, mode}};
+  request.targets = {{key, mode}};
   request.predicate = "holding";
   request.owner = "node-" + std::to_string(number);
   request.channel = "process-" + std::to_string(number);
   request.ttl = Millis(30'000);
-  request.handoff = Millis(5'000);
+  request.claim_within = Millis(5'000);
   return request;
 }
 
-inline Request acquire(std::uint64_t number, const std::string& key, Millis ticket = Millis{0}) {
+inline Request acquire(std::uint64_t number, const std::string& key, Millis queue_ttl = Millis{0}) {
   Request asked = request(Verb::acquire, number, key);
-  asked.ticket = ticket;
+  asked.queue_ttl = queue_ttl;
   return asked;
 }
 

@@ -26,7 +26,7 @@ TEST_F(PostgresMishap,
   Request schema = acquire(1, std::string(core::kSchemaKey));
   schema.change = {.ordinal = 7, .text = "{}"};
   ASSERT_EQ(ask(*store, schema).outcome, Outcome::granted);
-  ASSERT_EQ(ask(*store, request(Verb::release, 1, schema.asks[0].key)).outcome, Outcome::done);
+  ASSERT_EQ(ask(*store, request(Verb::release, 1, schema.targets[0].key)).outcome, Outcome::done);
   Session session(database.url());
   const std::string version = "SELECT pg_sequence_last_value('baton.schema_version')";
   EXPECT_EQ(session.sql(version), "7") << "the short way is open again";
@@ -90,7 +90,7 @@ TEST_F(PostgresMishap, a_name_that_was_crowded_takes_the_short_way_again) {
           .value();
   for (const std::uint64_t number : {1, 2}) {
     Request shared = acquire(number, kKey);
-    shared.asks[0].mode = Mode::S;
+    shared.targets[0].mode = Mode::S;
     ASSERT_EQ(ask(*store, shared).outcome, Outcome::granted);
   }
   Session session(database.url());

@@ -49,7 +49,7 @@ class PostgresRace : public ::testing::Test {
 
 Request shared(Verb verb, std::uint64_t number) {
   Request made = request(verb, number, kKey, Mode::S);
-  made.ticket = verb == Verb::acquire ? Millis(60'000) : Millis(0);
+  made.queue_ttl = verb == Verb::acquire ? Millis(60'000) : Millis(0);
   return made;
 }
 
@@ -63,7 +63,7 @@ TEST_F(PostgresRace, a_claim_that_was_held_up_does_not_bring_back_whom_a_convers
   ASSERT_EQ(ask(*start, shared(Verb::claim, 3)).outcome, Outcome::granted);
 
   // 2 has been promoted and comes for it at the last moment; 3 converts when that is over.
-  const core::StoreTime end = kStart + shared(Verb::acquire, 2).handoff;
+  const core::StoreTime end = kStart + shared(Verb::acquire, 2).claim_within;
   const auto early = store_at(end - Millis(1));
   const auto late = store_at(end + Millis(1));
   Session blocker(database.url());

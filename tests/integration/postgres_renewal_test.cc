@@ -28,7 +28,7 @@ TEST(PostgresRenewal, renewals_go_on_while_every_other_connection_is_stuck) {
       Request release;
       release.verb = Verb::release;
       release.grant = grant(number);
-      release.asks = {{"DEFAULT:stuck:" + std::to_string(number - 1), Mode::X}};
+      release.targets = {{"DEFAULT:stuck:" + std::to_string(number - 1), Mode::X}};
       (void)store->apply({&release, 1}, soon());
     });
   }
@@ -41,7 +41,7 @@ TEST(PostgresRenewal, renewals_go_on_while_every_other_connection_is_stuck) {
   Request renew;
   renew.verb = Verb::renew;
   renew.grant = grant(1);
-  renew.asks = {{"DEFAULT:kept", Mode::X}};
+  renew.targets = {{"DEFAULT:kept", Mode::X}};
   EXPECT_EQ(ask(*store, renew).outcome, Outcome::granted);
   EXPECT_EQ(observer.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
                          "AND datname = current_database()"),

@@ -50,10 +50,10 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
                       tail));
   EXPECT_FALSE(writes("baton.quick(ARRAY[" + key + "], ARRAY[" + sql_uuid(9) +
                       "], '{5}', '{1000}', '{0}', '{p}', '{o}', '{c}', '{NULL}', '{0}', NULL)"));
-  const auto apply = [&](int verb, std::uint64_t number, int ticket) {
+  const auto apply = [&](int verb, std::uint64_t number, int queue_ttl) {
     return "baton.apply(ARRAY[" + std::to_string(verb) + "]::smallint[], ARRAY[" +
            sql_uuid(number) + "], '{2}', ARRAY[" + key +
-           ", 'DEFAULT:other'], '{5,5}', '{1000}', '{" + std::to_string(ticket) +
+           ", 'DEFAULT:other'], '{5,5}', '{1000}', '{" + std::to_string(queue_ttl) +
            "}', '{0}', '{0}', '{0}', '{NULL}', '{NULL}', '{NULL}', '{0}', "
            "'{p}', '{o}', '{c}', '{NULL}', '{\"\"}', '{\"\"}', '{f}', NULL)";
   };
@@ -121,7 +121,7 @@ TEST_F(PostgresStore, a_request_whose_client_gave_up_grants_nothing_once_it_is_c
   EXPECT_TRUE(late.error().in_doubt);
   EXPECT_TRUE(late.error().retryable);
   Request cancel = request(Verb::cancel, 2, kKey);
-  cancel.tombstone = Millis(30'000);
+  cancel.tombstone_ttl = Millis(30'000);
   Result<Reply> cancelled = Error{};
   std::jthread canceller([&] {
     // The row may stay locked longer than one attempt may last.
@@ -168,7 +168,7 @@ TEST_F(PostgresStore, a_row_that_somebody_has_locked_costs_the_rest_of_its_batch
   Session other(database.url());
   other.sql("BEGIN");
   other.sql("SELECT 1 FROM baton.lock WHERE key = 'DEFAULT:job:7' FOR UPDATE");
-  for (Request& one : batch) one = request(Verb::renew, one.grant.low, one.asks[0].key);
+  for (Request& one : batch) one = request(Verb::renew, one.grant.low, one.targets[0].key);
   const auto replies = store->apply(batch, soon());
   ASSERT_TRUE(replies) << replies.error().message;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -299,19 +299,20 @@ TEST_F(PostgresStore, batches_of_many_threads_exclude_each_other_without_deadloc
       std::vector<Request> batch;
       for (std::uint64_t i = 0; i < 4; ++i) {
         Request one = acquire(t << 40 | round << 8 | i, "");
-        one.asks.clear();
+        one.targets.clear();
         std::vector<int> keys(12);
         for (int k = 0; k < 12; ++k) keys[k] = k;
         std::shuffle(keys.begin(), keys.end(), random);
         keys.resize(1 + random() % 3);
-        for (const int k : keys) one.asks.push_back({"DEFAULT:k:" + std::to_string(k), Mode::X});
+        for (const int k : keys) one.targets.push_back({"DEFAULT:k:" + std::to_string(k), Mode::X});
         batch.push_back(one);
       }
       const auto replies = stores[t % 2]->apply(batch, soon());
       ASSERT_TRUE(replies) << replies.error().message;
       std::vector<Request> ends;
       const auto each_key = [&](const Request& one, auto change) {
-        for (const Ask& ask : one.asks) change(inside.at(std::stoul(ask.key.substr(10))));
+        for (const Target& target : one.targets)
+          change(inside.at(std::stoul(target.key.substr(10))));
       };
       for (std::size_t i = 0; i < batch.size(); ++i) {
         if (replies->at(i).outcome != Outcome::granted) continue;

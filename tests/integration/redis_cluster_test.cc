@@ -95,11 +95,11 @@ TEST_F(RedisCluster, a_waiter_is_woken_from_whichever_node_has_the_name) {
 TEST_F(RedisCluster, names_of_several_regions_cannot_be_taken_together) {
   const auto store = open_redis(nodes_[0]->url());
   Request both = request(Verb::acquire, 1, "R1:job");
-  both.asks.push_back({"R2:job", Mode::X});
+  both.targets.push_back({"R2:job", Mode::X});
   EXPECT_EQ(apply(*store, both).outcome, Outcome::unsupported);
   EXPECT_EQ(take(*store, 2, "R1:job").outcome, Outcome::granted) << "none of it was taken";
   Request set = request(Verb::acquire, 3, "R2:job");
-  set.asks.push_back({"R2:other", Mode::X});
+  set.targets.push_back({"R2:other", Mode::X});
   EXPECT_EQ(apply(*store, set).outcome, Outcome::granted);
 }
 

@@ -346,14 +346,14 @@ TEST_F(RedisStore, only_who_holds_it_next_is_told_of_a_release) {
 
 TEST_F(RedisStore, names_of_several_regions_are_taken_together) {
   Request both = request(Verb::acquire, 1, "EU:job");
-  both.asks.push_back({"US:job", Mode::X});
+  both.targets.push_back({"US:job", Mode::X});
   const Reply granted = apply(*store, both);
   ASSERT_EQ(granted.outcome, Outcome::granted);
   EXPECT_EQ(granted.tokens.size(), 2U);
   EXPECT_EQ(take(*store, 2, "US:job").outcome, Outcome::busy);
   Request waiting = both;
   waiting.grant = {0xBA70, 3};
-  waiting.ticket = 60s;
+  waiting.queue_ttl = 60s;
   EXPECT_EQ(apply(*store, waiting).outcome, Outcome::queued);
   both.verb = Verb::release;
   EXPECT_EQ(apply(*store, both).outcome, Outcome::done);
@@ -525,9 +525,9 @@ TEST_F(RedisStore, a_full_server_still_renews_and_releases) {
   Request note = request(Verb::renew, 2, "DEFAULT:noted");
   note.change = {.ordinal = 1, .text = "half way"};
   EXPECT_EQ(apply(*store, note).outcome, Outcome::granted);
-  const std::vector<Ask> both = {{"DEFAULT:set:a", Mode::X}, {"DEFAULT:set:b", Mode::X}};
+  const std::vector<Target> both = {{"DEFAULT:set:a", Mode::X}, {"DEFAULT:set:b", Mode::X}};
   Request set = request(Verb::acquire, 3, "");
-  set.asks = both;
+  set.targets = both;
   EXPECT_EQ(apply(*store, set).outcome, Outcome::granted);
   EXPECT_EQ(apply(*store, request(Verb::acquire, 4, kJob, Mode::X, 30s)).outcome, Outcome::queued);
   ask({"CONFIG", "SET", "maxmemory", "1"});

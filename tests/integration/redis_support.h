@@ -23,17 +23,17 @@ inline std::unique_ptr<LockStore> open_redis(const std::string& url) {
 }
 
 inline Request request(Verb verb, std::uint64_t grant, const std::string& key, Mode mode = Mode::X,
-                       Millis ticket = Millis{0}) {
+                       Millis queue_ttl = Millis{0}) {
   Request made;
   made.verb = verb;
   made.grant = {0xBA70, grant};
-  made.asks = {{key, mode}};
+  made.targets = {{key, mode}};
   made.predicate = "holding";
   made.owner = "node-" + std::to_string(grant);
   made.channel = "process-" + std::to_string(grant);
   made.ttl = 10s;
-  made.ticket = ticket;
-  made.handoff = 1s;
+  made.queue_ttl = queue_ttl;
+  made.claim_within = 1s;
   return made;
 }
 

@@ -80,7 +80,7 @@ TEST_F(SqliteCrashTest, grants_renewals_and_notes_are_flushed_and_plain_releases
   EXPECT_EQ(flushes_during([&] { ask(*store, release); }), 1);
   Request cancel = same(Verb::cancel, acquire(kKey));
   EXPECT_EQ(flushes_during([&] { ask(*store, cancel); }), 0);
-  cancel.tombstone = Millis(1'000);
+  cancel.tombstone_ttl = Millis(1'000);
   EXPECT_EQ(flushes_during([&] { ask(*store, cancel); }), 1);
 }
 

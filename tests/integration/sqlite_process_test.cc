@@ -67,7 +67,7 @@ void peer_set(const std::string& path) {
   auto store = open_real(path);
   while (true) {
     Request mine = acquire("DEFAULT:left");
-    mine.asks.push_back({"DEFAULT:right", Mode::X});
+    mine.targets.push_back({"DEFAULT:right", Mode::X});
     const Reply reply = ask(*store, mine);
     if (reply.outcome == Outcome::granted) say(std::to_string(reply.tokens.at(1)));
     ask(*store, same(Verb::release, mine));
@@ -115,7 +115,7 @@ void peer_fill(const std::string& directory) {
   }
   bool kept = !held.empty();
   for (const Request& request : held) {
-    kept = kept && look(*store, request.asks[0].key).holders.size() == 1;
+    kept = kept && look(*store, request.targets[0].key).holders.size() == 1;
   }
   say(kept ? "all grants kept" : "lost a grant");
 }
@@ -179,7 +179,7 @@ TEST_F(SqliteProcessTest, a_killed_process_leaves_nothing_half_done) {
       if (info.holders.empty()) continue;
       Request free;
       free.verb = Verb::break_;
-      free.asks = {{info.key, Mode::X}};
+      free.targets = {{info.key, Mode::X}};
       free.immediately = true;
       ask(*store, free);
     }

@@ -93,7 +93,7 @@ TEST_F(SqliteStoreTest, after_a_reboot_everybody_has_a_full_period_again) {
   const Request holder = acquire(kKey);
   const Request waiter = acquire(kKey, Millis(5'000));
   Request cancel = same(Verb::cancel, acquire("DEFAULT:other"));
-  cancel.tombstone = Millis(1'000);
+  cancel.tombstone_ttl = Millis(1'000);
   Token before = 0;
   {
     auto store = open({.boot_id = "first"});
@@ -141,7 +141,7 @@ TEST_F(SqliteStoreTest, a_mix_of_boot_ids_is_refused_and_keeps_no_dead_lock_aliv
     EXPECT_NE(answer.error().message.find("boot id"), std::string::npos) << answer.error().message;
   };
   Request looking;
-  looking.asks = {{kKey, Mode::X}};
+  looking.targets = {{kKey, Mode::X}};
   const Request changing = acquire("DEFAULT:other");
   refused(store->find({}, soon()));
   refused(store->apply({&looking, 1}, soon()));

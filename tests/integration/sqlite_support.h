@@ -24,17 +24,17 @@ inline const std::string kKey = "DEFAULT:report:2026-11";
 
 inline Deadline soon() { return BootClock::now() + patience; }
 
-inline Request acquire(const std::string& key, Millis ticket = Millis{0}, Mode mode = Mode::X) {
+inline Request acquire(const std::string& key, Millis queue_ttl = Millis{0}, Mode mode = Mode::X) {
   Request request;
   request.verb = Verb::acquire;
   request.grant = new_grant_id();
-  request.asks = {{key, mode}};
+  request.targets = {{key, mode}};
   request.predicate = "building";
   request.owner = "node-1";
   request.channel = "this process";
   request.ttl = Millis(10'000);
-  request.ticket = ticket;
-  request.handoff = Millis(5'000);
+  request.queue_ttl = queue_ttl;
+  request.claim_within = Millis(5'000);
   return request;
 }
 
@@ -42,7 +42,7 @@ inline Request same(Verb verb, const Request& of) {
   Request request;
   request.verb = verb;
   request.grant = of.grant;
-  request.asks = of.asks;
+  request.targets = of.targets;
   return request;
 }
 
@@ -52,7 +52,7 @@ inline Reply ask(LockStore& store, const Request& request) {
 
 inline LockInfo look(LockStore& store, const std::string& key) {
   Request request;
-  request.asks = {{key, Mode::X}};
+  request.targets = {{key, Mode::X}};
   return *ask(store, request).info;
 }
 

@@ -71,9 +71,9 @@ class DocumentLoopTest : public ::testing::Test {
     Request request;
     request.verb = verb;
     request.grant = {1, grant};
-    request.asks = {{key, Mode::X}};
+    request.targets = {{key, Mode::X}};
     request.ttl = Millis(10'000);
-    request.handoff = Millis(1'000);
+    request.claim_within = Millis(1'000);
     return request;
   }
   std::vector<Reply> apply(const std::vector<Request>& batch) {
@@ -83,7 +83,7 @@ class DocumentLoopTest : public ::testing::Test {
 
 TEST_F(DocumentLoopTest, requests_of_a_batch_for_one_name_go_into_one_write) {
   Request second = request(Verb::acquire, 2, "a");
-  second.ticket = Millis(1'000);
+  second.queue_ttl = Millis(1'000);
   const auto replies = apply({request(Verb::acquire, 1, "a"), second});
   EXPECT_EQ(replies[0].outcome, Outcome::granted);
   EXPECT_EQ(replies[1].outcome, Outcome::queued);
@@ -133,7 +133,7 @@ TEST_F(DocumentLoopTest, a_conflict_is_tried_again_on_what_is_there_now) {
 
 TEST_F(DocumentLoopTest, a_set_above_the_limit_is_unsupported_and_harms_nobody) {
   Request set = request(Verb::acquire, 1, "a");
-  for (int i = 0; i < 4; ++i) set.asks.push_back({"n" + std::to_string(i), Mode::X});
+  for (int i = 0; i < 4; ++i) set.targets.push_back({"n" + std::to_string(i), Mode::X});
   Request bad = request(Verb::acquire, 2, "b");
   bad.ttl = Millis(-1);
   const auto replies = apply({set, bad, request(Verb::acquire, 3, "c")});

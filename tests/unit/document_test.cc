@@ -64,7 +64,7 @@ class RandomStates {
     fill(made);
     made.turn = random_();
     made.stale = moment();
-    made.handoff = Millis(time() % kMaxWait.count());
+    made.claim_within = Millis(time() % kMaxWait.count());
     made.alone = below(2) == 0;
     made.converting = below(2) == 0;
     return made;

@@ -26,7 +26,7 @@ class NoQueue final : public LockStore {
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     std::vector<Reply> replies;
     for (const Request& request : batch) {
-      if (request.ticket > Millis(0)) {
+      if (request.queue_ttl > Millis(0)) {
         Reply reply;
         reply.outcome = Outcome::unsupported;
         reply.message = "this store has no queue";
@@ -178,7 +178,7 @@ class Election : public Replicas {
   LockInfo lock() {
     Request get;
     get.verb = Verb::get;
-    get.asks = {{"DEFAULT:leader:outbox", Mode::X}};
+    get.targets = {{"DEFAULT:leader:outbox", Mode::X}};
     return store->apply({&get, 1}, BootClock::now() + 30s).value().front().info.value();
   }
   std::size_t waiting() { return lock().waiting; }

@@ -91,7 +91,7 @@ class Fleet {
       Request free;
       free.verb = Verb::release;
       free.grant = grant;
-      free.asks = {
+      free.targets = {
           {key_of(schedule::job_name(starts[run.start].job, std::string(kDefaultRegion)))}};
       apply(free);
       starts[run.start].free_at = now_;
@@ -123,7 +123,7 @@ class Fleet {
     Request request;
     request.verb = Verb::acquire;
     request.grant = {9, ++grants_};
-    request.asks = {{key_of(schedule::job_name(job, std::string(kDefaultRegion)))}};
+    request.targets = {{key_of(schedule::job_name(job, std::string(kDefaultRegion)))}};
     request.owner = "somebody";
     request.ttl = time;
     if (apply(request).outcome != Outcome::granted) throw std::runtime_error(job + " is taken");
@@ -296,7 +296,7 @@ class Fleet {
     Request request;
     request.verb = Verb::acquire;
     request.grant = {7, ++grants_};
-    request.asks = {{key_of(schedule::job_name(attempt.job, std::string(kDefaultRegion)))}};
+    request.targets = {{key_of(schedule::job_name(attempt.job, std::string(kDefaultRegion)))}};
     request.owner = node.id;
     request.predicate = std::string(kJobPredicate);
     request.ttl = runs ? spec.options.lock_ttl : Millis(10'000);
@@ -357,7 +357,7 @@ class Fleet {
         Request renew;
         renew.verb = Verb::renew;
         renew.grant = it->first;
-        renew.asks = {{key_of(schedule::job_name(start.job, std::string(kDefaultRegion)))}};
+        renew.targets = {{key_of(schedule::job_name(start.job, std::string(kDefaultRegion)))}};
         if (apply(renew).outcome == Outcome::granted) run.expires = now_ + run.ttl.count();
         run.renew = now_ + run.ttl.count() / 3;
       }
@@ -387,7 +387,7 @@ class Fleet {
     Request release;
     release.verb = Verb::release;
     release.grant = grant;
-    release.asks = {{key_of(schedule::job_name(start.job, std::string(kDefaultRegion)))}};
+    release.targets = {{key_of(schedule::job_name(start.job, std::string(kDefaultRegion)))}};
     release.change = schedule::to_note(note);
     node.wake = now_;
     if (apply(release).outcome != Outcome::done) {

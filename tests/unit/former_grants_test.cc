@@ -8,7 +8,7 @@ namespace {
 Request acquire(const std::string& key) {
   Request request;
   request.verb = Verb::acquire;
-  request.asks = {{key, Mode::X}};
+  request.targets = {{key, Mode::X}};
   request.predicate = "building";
   request.owner = "node-1";
   request.channel = "process-1";
@@ -33,7 +33,7 @@ TEST(FormerGrants, a_grant_on_other_terms_is_not_guessed) {
   const Request usual = acquire("DEFAULT:a");
   former.granted(usual, 7, false);
   std::vector<Request> others(7, usual);
-  others[0].asks[0].mode = Mode::S;
+  others[0].targets[0].mode = Mode::S;
   others[1].ttl += Millis(1);
   others[2].at_least_for = Millis(1);
   others[3].predicate = "reading";

@@ -63,7 +63,7 @@ class LateStore final : public LockStore {
     std::unique_lock lock(mutex_);
     if (renews) {
       renewals_.emplace_back();
-      for (const Request& request : batch) renewals_.back().push_back(request.asks[0].key);
+      for (const Request& request : batch) renewals_.back().push_back(request.targets[0].key);
     }
     if (!is_held(batch.front())) return replies;
     ++waiting_;
@@ -82,7 +82,7 @@ class LateStore final : public LockStore {
 
  private:
   [[nodiscard]] bool is_held(const Request& request) const {
-    return held_ && held_->verb == request.verb && held_->key == request.asks[0].key &&
+    return held_ && held_->verb == request.verb && held_->key == request.targets[0].key &&
            held_->with_note != request.change.empty();
   }
 

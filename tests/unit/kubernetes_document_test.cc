@@ -65,7 +65,7 @@ class KubernetesDocument : public ::testing::Test {
     waiter.ttl = 10s;
     waiter.turn = kPending + 2;
     waiter.stale = kStart.here + 5s;
-    waiter.handoff = 2s;
+    waiter.claim_within = 2s;
     state.waiters.push_back(waiter);
     state.tombstones.push_back({{5, 6}, kStart.here + 7s});
     state.note = {4, "a \"note\""};

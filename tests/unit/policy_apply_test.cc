@@ -45,7 +45,7 @@ class PolicyApply : public ::testing::Test {
     Request ask;
     ask.verb = Verb::acquire;
     ask.grant = grant;
-    ask.asks = {{key, Mode::X}};
+    ask.targets = {{key, Mode::X}};
     ask.ttl = ttl;
     ask.owner = "worker";
     ask.schema_version = version;
@@ -121,7 +121,7 @@ TEST_F(PolicyApply, holders_of_other_subjects_are_not_waited_for) {
   Request renew;
   renew.verb = Verb::renew;
   renew.grant = grant;
-  renew.asks = {{"DEFAULT:other", Mode::X}};
+  renew.targets = {{"DEFAULT:other", Mode::X}};
   EXPECT_EQ(send(renew).outcome, Outcome::granted)
       << "it goes on under the version it started with";
 }
@@ -231,7 +231,7 @@ TEST_F(PolicyApply, a_change_that_died_while_draining_can_be_done_again) {
   Request died;
   died.verb = Verb::acquire;
   died.grant = new_grant_id();
-  died.asks = {{std::string(core::kSchemaKey), Mode::X}};
+  died.targets = {{std::string(core::kSchemaKey), Mode::X}};
   died.ttl = 1s;
   Policy draining;
   draining.version = 1;
@@ -253,7 +253,7 @@ TEST_F(PolicyApply, a_policy_nobody_can_read_is_replaced_only_on_demand_and_afte
   Request damage;
   damage.verb = Verb::acquire;
   damage.grant = new_grant_id();
-  damage.asks = {{std::string(core::kSchemaKey), Mode::X}};
+  damage.targets = {{std::string(core::kSchemaKey), Mode::X}};
   damage.ttl = 1s;
   damage.change = {.ordinal = 4, .text = "damaged"};
   ASSERT_EQ(send(damage).outcome, Outcome::granted);

@@ -32,10 +32,10 @@ Result<void> judge(const LockName& what, Mode mode = Mode::X, Millis ttl = 30s,
   return check(documents(), what, mode, ttl, metadata);
 }
 
-using Asks = std::vector<Ask>;
+using Targets = std::vector<Target>;
 
-Result<Asks> asks(std::vector<LockName> names, Mode mode = Mode::X) {
-  return asks_for(documents(), names, mode);
+Result<Targets> targets(std::vector<LockName> names, Mode mode = Mode::X) {
+  return targets_for(documents(), names, mode);
 }
 
 TEST(policy_check, an_extraction_above_five_minutes_is_denied_with_the_reason) {
@@ -108,96 +108,97 @@ TEST(policy_check, batons_own_names_are_never_forbidden) {
   EXPECT_TRUE(check(policy, own, Mode::X, 30s, {}));
 }
 
-TEST(policy_asks, a_page_takes_intent_locks_on_its_document_and_fileset) {
-  const auto got = asks({name("page", {"fs", "doc", "3"})});
+TEST(policy_targets, a_page_takes_intent_locks_on_its_document_and_fileset) {
+  const auto got = targets({name("page", {"fs", "doc", "3"})});
   ASSERT_TRUE(got) << got.error().message;
-  EXPECT_EQ(*got, (Asks{{"DEFAULT:page:fs:doc:3", Mode::X},
-                        {"DEFAULT:document:fs:doc", Mode::IX},
-                        {"DEFAULT:fileset:fs", Mode::IX}}));
+  EXPECT_EQ(*got, (Targets{{"DEFAULT:page:fs:doc:3", Mode::X},
+                           {"DEFAULT:document:fs:doc", Mode::IX},
+                           {"DEFAULT:fileset:fs", Mode::IX}}));
 }
 
-TEST(policy_asks, a_reader_announces_only_reading_above) {
-  const auto got = asks({name("page", {"fs", "doc", "3"})}, Mode::S);
+TEST(policy_targets, a_reader_announces_only_reading_above) {
+  const auto got = targets({name("page", {"fs", "doc", "3"})}, Mode::S);
   ASSERT_TRUE(got);
   EXPECT_EQ((*got)[0].mode, Mode::S);
   EXPECT_EQ((*got)[1].mode, Mode::IS);
   EXPECT_EQ((*got)[2].mode, Mode::IS);
 }
 
-TEST(policy_asks, a_root_with_a_longer_path_is_found_by_its_children) {
-  const auto got = asks({name("document", {"tenant", "fs", "doc"})});
+TEST(policy_targets, a_root_with_a_longer_path_is_found_by_its_children) {
+  const auto got = targets({name("document", {"tenant", "fs", "doc"})});
   ASSERT_TRUE(got);
   EXPECT_EQ((*got)[1].key, "DEFAULT:fileset:tenant:fs");
 }
 
-TEST(policy_asks, pages_of_one_document_ask_for_it_once_and_the_names_come_first) {
-  const auto got = asks({name("page", {"fs", "doc", "1"}), name("page", {"fs", "doc", "2"})});
+TEST(policy_targets, pages_of_one_document_ask_for_it_once_and_the_names_come_first) {
+  const auto got = targets({name("page", {"fs", "doc", "1"}), name("page", {"fs", "doc", "2"})});
   ASSERT_TRUE(got);
   ASSERT_EQ(got->size(), 4U);
   EXPECT_EQ((*got)[0].key, "DEFAULT:page:fs:doc:1");
   EXPECT_EQ((*got)[1].key, "DEFAULT:page:fs:doc:2");
 }
 
-TEST(policy_asks, a_name_that_is_also_an_ancestor_is_asked_for_at_the_supremum) {
-  const auto shared = asks({name("page", {"fs", "doc", "1"}), name("document", {"fs", "doc"})});
+TEST(policy_targets, a_name_that_is_also_an_ancestor_is_asked_for_at_the_supremum) {
+  const auto shared = targets({name("page", {"fs", "doc", "1"}), name("document", {"fs", "doc"})});
   ASSERT_TRUE(shared);
   ASSERT_EQ(shared->size(), 3U);
-  EXPECT_EQ((*shared)[1], (Ask{"DEFAULT:document:fs:doc", Mode::X}));
+  EXPECT_EQ((*shared)[1], (Target{"DEFAULT:document:fs:doc", Mode::X}));
 }
 
-TEST(policy_asks, two_predicates_of_one_name_are_one_lock) {
-  const auto got = asks({name("schema", {"t"}, "reading"), name("schema", {"t"}, "writing")});
+TEST(policy_targets, two_predicates_of_one_name_are_one_lock) {
+  const auto got = targets({name("schema", {"t"}, "reading"), name("schema", {"t"}, "writing")});
   ASSERT_TRUE(got);
   EXPECT_EQ(got->size(), 1U);
 }
 
-TEST(policy_asks, where_the_scope_is_the_predicate_predicates_are_two_locks) {
-  const auto got = asks({name("queue-job", {"q"}, "reading"), name("queue-job", {"q"}, "writing")});
+TEST(policy_targets, where_the_scope_is_the_predicate_predicates_are_two_locks) {
+  const auto got =
+      targets({name("queue-job", {"q"}, "reading"), name("queue-job", {"q"}, "writing")});
   ASSERT_TRUE(got);
-  EXPECT_EQ(*got, (Asks{{"DEFAULT:queue-job:q::reading", Mode::X},
-                        {"DEFAULT:queue-job:q::writing", Mode::X}}));
+  EXPECT_EQ(*got, (Targets{{"DEFAULT:queue-job:q::reading", Mode::X},
+                           {"DEFAULT:queue-job:q::writing", Mode::X}}));
 }
 
-TEST(policy_asks, a_child_without_enough_resources_is_told_its_full_form) {
-  const auto no = asks({name("page", {"fs", "3"})});
+TEST(policy_targets, a_child_without_enough_resources_is_told_its_full_form) {
+  const auto no = targets({name("page", {"fs", "3"})});
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::denied);
   EXPECT_NE(no.error().message.find("page/{fileset}/{document}/{page}"), std::string::npos);
-  EXPECT_FALSE(asks({name("fileset")})) << "it would protect no document";
-  EXPECT_TRUE(asks({name("audit")})) << "outside hierarchies no resource is needed";
+  EXPECT_FALSE(targets({name("fileset")})) << "it would protect no document";
+  EXPECT_TRUE(targets({name("audit")})) << "outside hierarchies no resource is needed";
 }
 
-TEST(policy_asks, ancestors_stay_in_the_region_of_the_name) {
+TEST(policy_targets, ancestors_stay_in_the_region_of_the_name) {
   LockName page = name("page", {"fs", "doc", "3"});
   page.region = "EU";
-  const auto got = asks({page});
+  const auto got = targets({page});
   ASSERT_TRUE(got);
   EXPECT_EQ((*got)[2].key, "EU:fileset:fs");
 }
 
-TEST(policy_asks, a_circle_of_parents_ends) {
+TEST(policy_targets, a_circle_of_parents_ends) {
   Policy policy;
   policy.subjects["a"].parent = "b";
   policy.subjects["b"].parent = "a";
   const std::vector names{name("a", {"1"})};
-  EXPECT_FALSE(asks_for(policy, names, Mode::X));
+  EXPECT_FALSE(targets_for(policy, names, Mode::X));
   EXPECT_TRUE(changed_conflicts(policy, policy).empty());
 }
 
-TEST(policy_asks, too_many_at_once_is_said_before_the_store_is_asked) {
+TEST(policy_targets, too_many_at_once_is_said_before_the_store_is_asked) {
   std::vector<LockName> names;
   for (int i = 0; i < 40; ++i) names.push_back(name("document", {std::to_string(i), "d"}));
-  const auto no = asks(names);
+  const auto no = targets(names);
   ASSERT_FALSE(no);
   EXPECT_EQ(no.error().code, Code::bad_request);
-  EXPECT_FALSE(asks({}));
+  EXPECT_FALSE(targets({}));
 }
 
 TEST(policy_check, an_unknown_mode_is_a_bad_request) {
   constexpr auto unknown = static_cast<Mode>(77);
   const LockName page{.subject = "page", .resources = {"fs", "7", "1"}};
   EXPECT_EQ(check(documents(), page, unknown, 1s, {}).error().code, Code::bad_request);
-  EXPECT_EQ(asks_for(documents(), std::vector{page}, unknown).error().code, Code::bad_request);
+  EXPECT_EQ(targets_for(documents(), std::vector{page}, unknown).error().code, Code::bad_request);
 }
 
 TEST(policy_changes, only_scope_and_parents_count) {

@@ -195,7 +195,7 @@ TEST(policy_document, the_shipped_example_has_every_rule_of_its_design) {
   const LockName schema{.subject = "schema", .predicate = "reading", .resources = {"t", "type"}};
   EXPECT_TRUE(check(*parsed, schema, Mode::S, 5s, {}));
   EXPECT_FALSE(check(*parsed, {.subject = "typo"}, Mode::X, 5s, {}));
-  EXPECT_EQ(asks_for(*parsed, std::vector{page}, Mode::X).value().size(), 3U);
+  EXPECT_EQ(targets_for(*parsed, std::vector{page}, Mode::X).value().size(), 3U);
 }
 
 TEST(durations, are_whole_numbers_with_units) {

@@ -12,7 +12,7 @@ Request sound(Verb verb = Verb::acquire) {
   Request request;
   request.verb = verb;
   request.grant = {1, 2};
-  request.asks = {{"DEFAULT:a", Mode::X}};
+  request.targets = {{"DEFAULT:a", Mode::X}};
   request.ttl = Millis(1000);
   return request;
 }
@@ -27,19 +27,20 @@ const std::vector<Rule>& rules() {
   static const string bad_utf8 = "\xC3(";
   static const string long_text(kMaxTextBytes + 1, 'x');
   static const std::vector<Rule> all = {
-      {"at least one lock", [](Request& r) { r.asks.clear(); }},
+      {"at least one lock", [](Request& r) { r.targets.clear(); }},
       {"at most 64 locks",
        [](Request& r) {
-         for (int i = 0; i < 64; ++i) r.asks.push_back({"DEFAULT:n" + std::to_string(i), Mode::X});
+         for (int i = 0; i < 64; ++i)
+           r.targets.push_back({"DEFAULT:n" + std::to_string(i), Mode::X});
        }},
-      {"a key is", [](Request& r) { r.asks[0].key.clear(); }},
-      {"a key is", [](Request& r) { r.asks[0].key = string(3 * kMaxNameBytes + 1, 'k'); }},
-      {"a key is", [](Request& r) { r.asks[0].key = "DEFAULT:" + bad_utf8; }},
-      {"a key is", [](Request& r) { r.asks[0].key = string("DEFAULT:a\0b", 11); }},
-      {"unknown mode", [](Request& r) { r.asks[0].mode = static_cast<Mode>(6); }},
+      {"a key is", [](Request& r) { r.targets[0].key.clear(); }},
+      {"a key is", [](Request& r) { r.targets[0].key = string(3 * kMaxNameBytes + 1, 'k'); }},
+      {"a key is", [](Request& r) { r.targets[0].key = "DEFAULT:" + bad_utf8; }},
+      {"a key is", [](Request& r) { r.targets[0].key = string("DEFAULT:a\0b", 11); }},
+      {"unknown mode", [](Request& r) { r.targets[0].mode = static_cast<Mode>(6); }},
       {"each lock once",
        [](Request& r) {
-         r.asks.push_back({"DEFAULT:a", Mode::S});
+         r.targets.push_back({"DEFAULT:a", Mode::S});
        }},
       {"names its grant", [](Request& r) { r.grant = {}; }},
       {"text of at most", [](Request& r) { r.owner = long_text; }},
@@ -58,27 +59,27 @@ const std::vector<Rule>& rules() {
       {"a TTL is above zero", [](Request& r) { r.ttl = Millis(0); }},
       {"a TTL is above zero", [](Request& r) { r.ttl = Millis(-1); }},
       {"a TTL is above zero", [](Request& r) { r.ttl = kMaxTtl + Millis(1); }},
-      {"a time span", [](Request& r) { r.ticket = Millis(-1); }},
-      {"a time span", [](Request& r) { r.ticket = kMaxWait + Millis(1); }},
-      {"a time span", [](Request& r) { r.handoff = Millis(-1); }},
-      {"a time span", [](Request& r) { r.tombstone = kMaxWait + Millis(1); }},
+      {"a time span", [](Request& r) { r.queue_ttl = Millis(-1); }},
+      {"a time span", [](Request& r) { r.queue_ttl = kMaxWait + Millis(1); }},
+      {"a time span", [](Request& r) { r.claim_within = Millis(-1); }},
+      {"a time span", [](Request& r) { r.tombstone_ttl = kMaxWait + Millis(1); }},
       {"a time span", [](Request& r) { r.at_least_for = kMaxTtl + Millis(1); }},
-      {"how long a hand-off may take", [](Request& r) { r.ticket = Millis(1); }},
+      {"how long a hand-off may take", [](Request& r) { r.queue_ttl = Millis(1); }},
       {"get and break take one lock",
        [](Request& r) {
          r.verb = Verb::get;
-         r.asks.push_back({"DEFAULT:b", Mode::X});
+         r.targets.push_back({"DEFAULT:b", Mode::X});
        }},
       {"get and break take one lock",
        [](Request& r) {
          r.verb = Verb::break_;
-         r.asks.push_back({"DEFAULT:b", Mode::X});
+         r.targets.push_back({"DEFAULT:b", Mode::X});
        }},
       {"a transfer takes one lock",
        [](Request& r) {
          r.verb = Verb::release;
          r.to = "node-2";
-         r.asks.push_back({"DEFAULT:b", Mode::X});
+         r.targets.push_back({"DEFAULT:b", Mode::X});
        }},
   };
   return all;
@@ -105,18 +106,18 @@ TEST(Rules, each_broken_one_is_named_and_nothing_is_touched) {
 TEST(Rules, everything_at_its_limit_is_sound) {
   Request request = sound();
   request.ttl = kMaxTtl;
-  request.ticket = kMaxWait;
-  request.handoff = kMaxWait;
+  request.queue_ttl = kMaxWait;
+  request.claim_within = kMaxWait;
   request.at_least_for = kMaxTtl;
-  request.tombstone = kMaxWait;
+  request.tombstone_ttl = kMaxWait;
   request.owner = request.channel = request.predicate = std::string(kMaxTextBytes, 'x');
   request.metadata["key"] = std::string(kMaxMetadataBytes - 3, 'v');
   request.change.text = std::string(kMaxNoteBytes, 'n');
   request.change.ordinal = 0;
   request.if_ordinal_below = 0;
-  request.asks[0].key = std::string(3 * kMaxNameBytes, 'k');
+  request.targets[0].key = std::string(3 * kMaxNameBytes, 'k');
   for (std::size_t i = 1; i < kMaxSet; ++i) {
-    request.asks.push_back({"DEFAULT:n" + std::to_string(i), Mode::X});
+    request.targets.push_back({"DEFAULT:n" + std::to_string(i), Mode::X});
   }
   EXPECT_EQ(broken_rule(request), std::nullopt);
 }
@@ -141,7 +142,7 @@ TEST(Rules, the_schema_may_be_larger_than_a_note_of_users) {
   Request request = sound();
   request.change.text = std::string(kMaxReservedNoteBytes, 's');
   EXPECT_TRUE(broken_rule(request));
-  request.asks[0].key = std::string(kSchemaKey);
+  request.targets[0].key = std::string(kSchemaKey);
   EXPECT_EQ(broken_rule(request), std::nullopt);
   *request.change.text += 's';
   EXPECT_TRUE(broken_rule(request));
@@ -153,8 +154,8 @@ TEST(Rules, any_name_that_is_valid_has_a_key_that_is_too) {
       std::string(kMaxNameBytes - 2 - kDefaultRegion.size() - kDefaultPredicate.size(), ':');
   ASSERT_TRUE(validate(name));
   Request request = sound();
-  request.asks[0].key = key_of(name, true);
-  EXPECT_EQ(broken_rule(request), std::nullopt) << request.asks[0].key.size();
+  request.targets[0].key = key_of(name, true);
+  EXPECT_EQ(broken_rule(request), std::nullopt) << request.targets[0].key.size();
 }
 
 }  // namespace

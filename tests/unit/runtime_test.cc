@@ -112,7 +112,7 @@ Request numbered(std::uint64_t number) {
   Request request;
   request.verb = Verb::acquire;
   request.grant = {0, number};
-  request.asks = {{"DEFAULT:job", Mode::X}};
+  request.targets = {{"DEFAULT:job", Mode::X}};
   return request;
 }
 
@@ -268,7 +268,7 @@ class BatcherDeadline : public ::testing::Test {
       caller->reply.emplace(batcher.submit(request, deadline, sent));
       EXPECT_EQ(request.grant.low, number) << "it is back as it was";
       EXPECT_EQ(request.verb, Verb::acquire);
-      EXPECT_EQ(request.asks.size(), 1U);
+      EXPECT_EQ(request.targets.size(), 1U);
       caller->answered = true;
     });
     return caller;

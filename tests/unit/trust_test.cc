@@ -35,9 +35,9 @@ TEST(Trust, two_renewals_may_fail_before_it_ends) {
 
 TEST(Trust, a_dead_waiter_delays_the_next_by_less_than_a_ttl) {
   for (const Millis ttl : {Millis(500), Millis(2'000), Millis(30'000), Millis(86'400'000)}) {
-    EXPECT_LT(ticket_for(ttl) + handoff_for(ttl), ttl) << ttl.count();
-    EXPECT_GT(ticket_for(ttl), Millis(0));
-    EXPECT_GT(handoff_for(ttl), Millis(0));
+    EXPECT_LT(queue_ttl_for(ttl) + claim_within_for(ttl), ttl) << ttl.count();
+    EXPECT_GT(queue_ttl_for(ttl), Millis(0));
+    EXPECT_GT(claim_within_for(ttl), Millis(0));
   }
 }
 

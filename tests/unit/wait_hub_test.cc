@@ -73,7 +73,7 @@ class WaitHubTest : public ::testing::Test {
   std::future<Result<runtime::WaitResult>> wait(const Error& so_far, Millis limit,
                                                 Millis from = 0ms) {
     auto promise = std::make_shared<std::promise<Result<runtime::WaitResult>>>();
-    hub.wait(acquire(1, "DEFAULT:report", Mode::X, kTicket), clock.now() + limit,
+    hub.wait(acquire(1, "DEFAULT:report", Mode::X, kQueueTtl), clock.now() + limit,
              clock.now() + from, false, stop.get_token(), so_far,
              [promise](Result<runtime::WaitResult> won) { promise->set_value(std::move(won)); });
     return promise->get_future();
@@ -92,7 +92,7 @@ class WaitHubTest : public ::testing::Test {
   }
   bool cancelled_for_good() {
     return poll_until([&] { return !store.asked(Verb::cancel).empty(); }) &&
-           store.asked(Verb::cancel).front().tombstone > 0ms;
+           store.asked(Verb::cancel).front().tombstone_ttl > 0ms;
   }
 
   std::shared_ptr<ManualTime> time = std::make_shared<ManualTime>();
@@ -164,7 +164,7 @@ Result<Reply> denies_heirs(const Request& request) {
 
 TEST_F(WaitHubTest, a_release_whose_heir_has_gone_is_for_the_queue) {
   store.answer(denies_heirs);
-  Request release = same_asks(Verb::release, acquire(1, "DEFAULT:report"));
+  Request release = same_targets(Verb::release, acquire(1, "DEFAULT:report"));
   release.to = "heir";
   hub.undo(release, clock.now(), clock.now() + 60s);
   EXPECT_TRUE(poll_until([&] { return store.asked(Verb::release).size() == 2; }));
@@ -173,7 +173,7 @@ TEST_F(WaitHubTest, a_release_whose_heir_has_gone_is_for_the_queue) {
 
 TEST_F(WaitHubTest, also_if_the_hub_closes_with_it) {
   store.answer(denies_heirs);
-  Request release = same_asks(Verb::release, acquire(1, "DEFAULT:report"));
+  Request release = same_targets(Verb::release, acquire(1, "DEFAULT:report"));
   release.to = "heir";
   hub.undo(release, clock.now() + 10s, clock.now() + 60s);
   hub.stop();

@@ -27,7 +27,7 @@ Group group_of(std::span<const Request> batch, const std::vector<std::size_t>& c
   for (const std::size_t index : chosen) {
     const Request& request = batch[index];
     group.requests.push_back(&request);
-    for (const Ask& ask : request.asks) keys.insert(ask.key);
+    for (const Target& target : request.targets) keys.insert(target.key);
     if (schema_matters(request.verb)) keys.insert(std::string(core::kSchemaKey));
   }
   group.keys.assign(keys.begin(), keys.end());
@@ -35,10 +35,10 @@ Group group_of(std::span<const Request> batch, const std::vector<std::size_t>& c
 }
 
 std::optional<std::string> damaged(const Request& request, const Snapshot& found) {
-  for (const Ask& ask : request.asks) {
-    const auto it = found.documents.find(ask.key);
+  for (const Target& target : request.targets) {
+    const auto it = found.documents.find(target.key);
     if (it == found.documents.end() || it->second.damage.empty()) continue;
-    return "what the store knows of '" + ask.key + "' is " + it->second.damage;
+    return "what the store knows of '" + target.key + "' is " + it->second.damage;
   }
   return std::nullopt;
 }
@@ -64,10 +64,10 @@ Result<Step> applied(const Group& group, const Snapshot& found) {
       continue;
     }
     step.replies.push_back(core::apply(table, *request, found.now, effects));
-    for (const Ask& ask : request->asks) {
-      const auto it = table.names.find(ask.key);
+    for (const Target& target : request->targets) {
+      const auto it = table.names.find(target.key);
       if (it == table.names.end() || !it->second.dirty) continue;
-      dirty.insert(ask.key);
+      dirty.insert(target.key);
       it->second.dirty = false;  // to the core it means: by this request
     }
   }
@@ -99,7 +99,7 @@ Parts split(std::span<const Request> batch, const std::vector<std::size_t>& chos
   for (const std::size_t index : chosen) {
     std::vector<std::size_t> together{index};
     std::set<std::string> keys;
-    for (const Ask& ask : batch[index].asks) keys.insert(ask.key);
+    for (const Target& target : batch[index].targets) keys.insert(target.key);
     for (std::size_t i = parts.size(); i-- > 0 && !each;) {
       const bool shared = std::any_of(keys.begin(), keys.end(),
                                       [&](const auto& key) { return names[i].contains(key); });
@@ -153,7 +153,7 @@ struct DocumentLoop::Answers {
 Result<std::vector<Reply>> DocumentLoop::apply(std::span<const Request> batch, Deadline deadline) {
   Answers answers{batch, std::vector<Reply>(batch.size()), false};
   std::vector<std::size_t> part;
-  std::size_t asks = 0;
+  std::size_t targets = 0;
   const auto finish_part = [&]() -> Result<void> {
     if (part.empty()) return {};
     auto ran = run(part, deadline, answers);
@@ -163,7 +163,7 @@ Result<std::vector<Reply>> DocumentLoop::apply(std::span<const Request> batch, D
     }
     if (!ran) answers.fill(part, reply_of(Outcome::busy, ran.error().message));
     part.clear();
-    asks = 0;
+    targets = 0;
     return {};
   };
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -171,18 +171,18 @@ Result<std::vector<Reply>> DocumentLoop::apply(std::span<const Request> batch, D
       answers.replies[i] = reply_of(Outcome::invalid, std::move(*rule));
       continue;
     }
-    const std::size_t size = batch[i].asks.size();
+    const std::size_t size = batch[i].targets.size();
     if (size > limits_.max_set) {
       answers.replies[i] = reply_of(
           Outcome::unsupported,
           "this store takes at most " + std::to_string(limits_.max_set) + " locks in one request");
       continue;
     }
-    if (!part.empty() && asks + size > limits_.names_per_write) {
+    if (!part.empty() && targets + size > limits_.names_per_write) {
       if (auto finished = finish_part(); !finished) return finished.error();
     }
     part.push_back(i);
-    asks += size;
+    targets += size;
   }
   if (auto finished = finish_part(); !finished) return finished.error();
   return std::move(answers.replies);

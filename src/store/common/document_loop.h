@@ -98,7 +98,7 @@ class DocumentLoop {
  public:
   struct Limits {
     std::size_t max_set = kMaxSet;    // names in one request; more are `unsupported`
-    std::size_t names_per_write = 1;  // asks of all requests in one group
+    std::size_t names_per_write = 1;  // targets of all requests in one group
   };
   DocumentLoop(Documents& documents, Limits limits) : documents_(documents), limits_(limits) {}
 

@@ -71,10 +71,10 @@ std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
   std::set<std::string> newcomers;
   for (const Request* request : group.requests) {
     if (!may_be_guessed(request->verb)) return std::nullopt;
-    for (const Ask& ask : request->asks) {
-      auto& only = only_acquired.try_emplace(ask.key, true).first->second;
+    for (const Target& target : request->targets) {
+      auto& only = only_acquired.try_emplace(target.key, true).first->second;
       only = only && request->verb == Verb::acquire;
-      if (request->verb == Verb::acquire) newcomers.insert(ask.key);
+      if (request->verb == Verb::acquire) newcomers.insert(target.key);
     }
   }
   only_acquired.try_emplace(std::string(core::kSchemaKey), true);
@@ -275,7 +275,7 @@ Result<void> EtcdDocuments::drop(const std::vector<Ended>& ended, StoreTime now,
     const core::NameState state = view_.localised(keys[i], *record, now, true);
     txn.compares.push_back({.key = layout_.document(keys[i]), .revision = record->version});
     for (const Ended& one : by_key.at(keys[i])) {
-      // A waiter may be handed the lock after its ticket, and then has that long to come.
+      // A waiter may be handed the lock after its queue_ttl, and then has that long to come.
       const core::Holder* const holder = holder_of(state, one.grant);
       if (holder != nullptr && holder->state == HolderState::handed && holder->expires > now) {
         own_.ask_again(one, holder->expires);

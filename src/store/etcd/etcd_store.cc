@@ -67,7 +67,7 @@ class EtcdStore final : public LockStore {
     }
     std::vector<std::string> keys;
     for (const Request& request : batch) {
-      for (const Ask& ask : request.asks) keys.push_back(ask.key);
+      for (const Target& target : request.targets) keys.push_back(target.key);
     }
     Result<std::vector<Reply>> replies = [&] {
       const OwnGrants::Use use(documents_.own(), keys);

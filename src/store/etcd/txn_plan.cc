@@ -106,18 +106,18 @@ Result<bool> TxnPlan::secure(const Request& request, const Reply& reply, Leases&
                              Deadline deadline) {
   const bool granted = reply.outcome == Outcome::granted;
   if (!granted && reply.outcome != Outcome::queued) return true;
-  for (const Ask& ask : request.asks) {
-    const core::Claimant* who = claimant(step_.states.at(ask.key), request.grant);
+  for (const Target& target : request.targets) {
+    const core::Claimant* who = claimant(step_.states.at(target.key), request.grant);
     if (who == nullptr) continue;  // a later request of the batch has ended it again
-    const Instant until = started_ + (granted ? who->ttl : request.ticket);
-    const Marks& marks = record(ask.key).marks_of(request.grant);
+    const Instant until = started_ + (granted ? who->ttl : request.queue_ttl);
+    const Marks& marks = record(target.key).marks_of(request.grant);
     if (marks.alive != 0) {
       auto alive = leases.keep(marks.lease, until, deadline);
       if (!alive || !*alive) return alive;
       continue;
     }
     if (claimant_leases_.contains(request.grant)) continue;
-    auto lease = leases.get(std::max(who->ttl, request.ticket), until, deadline);
+    auto lease = leases.get(std::max(who->ttl, request.queue_ttl), until, deadline);
     if (!lease) return lease.error();
     claimant_leases_[request.grant] = *lease;
     used_.insert(*lease);
@@ -243,11 +243,11 @@ void TxnPlan::add_compares(Txn& txn) const {
   std::set<GrantId> compared;
   for (const Request* request : step_.group.requests) {
     if (!names_its_own(request->verb) || !compared.insert(request->grant).second) continue;
-    const Marks& marks = record(request->asks[0].key).marks_of(request->grant);
+    const Marks& marks = record(request->targets[0].key).marks_of(request->grant);
     if (marks.alive == 0) continue;
     txn.compares.push_back(
         {.what = step_.found.guessed ? Compare::What::exists : Compare::What::created_at,
-         .key = layout_.mark(request->asks[0].key, request->grant, Mark::alive),
+         .key = layout_.mark(request->targets[0].key, request->grant, Mark::alive),
          .revision = marks.alive});
   }
 }

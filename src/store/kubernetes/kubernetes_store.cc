@@ -49,14 +49,14 @@ void keep_within_limits(std::vector<Request>& requests, const CachedName* known)
   std::size_t waiters = known == nullptr ? 0 : known->state.waiters.size();
   std::size_t room = kMaxDocument - std::min(taken, kMaxDocument);
   for (Request& request : requests) {
-    if (request.verb != Verb::acquire || request.ticket <= Millis{0}) continue;
+    if (request.verb != Verb::acquire || request.queue_ttl <= Millis{0}) continue;
     const bool waits =
         known != nullptr && std::any_of(known->state.waiters.begin(), known->state.waiters.end(),
                                         [&](const auto& w) { return w.grant == request.grant; });
     if (waits) continue;
     const std::size_t needed = room_for(request);
     if (waiters >= kMaxWaiters || room < needed) {
-      request.ticket = Millis{0};
+      request.queue_ttl = Millis{0};
       continue;
     }
     ++waiters;
@@ -188,7 +188,7 @@ Result<std::vector<Reply>> KubernetesStore::apply(std::span<const Request> batch
     } else if (auto beyond = core::beyond(can, batch[i])) {
       replies[i] = reply_of(Outcome::unsupported, std::move(*beyond));
     } else {
-      NameBatch& part = parts[batch[i].asks[0].key];
+      NameBatch& part = parts[batch[i].targets[0].key];
       part.places.push_back(i);
       part.requests.push_back(batch[i]);
     }
@@ -247,12 +247,12 @@ Result<void> KubernetesStore::check_schema(const NameBatch& part, DocumentLoop& 
     const Outcome outcome = replies[i].outcome;
     const bool gained = outcome == Outcome::granted || outcome == Outcome::queued;
     if (!gained || !depends_on_schema(part.requests[i]) ||
-        part.requests[i].asks[0].key == core::kSchemaKey)
+        part.requests[i].targets[0].key == core::kSchemaKey)
       continue;
     Request cancel;
     cancel.verb = Verb::cancel;
     cancel.grant = part.requests[i].grant;
-    cancel.asks = part.requests[i].asks;
+    cancel.targets = part.requests[i].targets;
     undo.push_back(std::move(cancel));
     again.push_back(i);
   }

@@ -43,7 +43,7 @@ std::vector<core::Wake> still_to_wake(const core::NameState& state, std::vector<
 // Claims that only ask whether it is their turn: who follows the Lease need not ask the server.
 bool only_asks(const Group& group) {
   return std::all_of(group.requests.begin(), group.requests.end(), [](const Request* request) {
-    return request->verb == Verb::claim && request->ticket <= Millis{0};
+    return request->verb == Verb::claim && request->queue_ttl <= Millis{0};
   });
 }
 
@@ -179,7 +179,7 @@ bool NameDocuments::believed(const Step& step) const {
         const bool asks = std::ranges::any_of(step.group.requests, [&](const Request* request) {
           return request->grant == waiter.grant;
         });
-        return !asks || quiet < waiter.handoff / 2;
+        return !asks || quiet < waiter.claim_within / 2;
       });
 }
 

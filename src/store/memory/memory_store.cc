@@ -71,8 +71,8 @@ class MemoryStore final : public LockStore {
   // A name that remembers nothing costs nothing. Expired holders of names that nobody asks for
   // again are the exception; they are swept when the table has doubled since the last sweep.
   void tidy(const Request& request) {
-    for (const Ask& ask : request.asks) {
-      const auto it = table_.names.find(ask.key);
+    for (const Target& target : request.targets) {
+      const auto it = table_.names.find(target.key);
       if (it == table_.names.end()) continue;
       it->second.dirty = false;
       if (it->second.empty()) table_.names.erase(it);

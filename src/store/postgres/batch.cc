@@ -52,17 +52,17 @@ void BatchRun::sort_out() {
       settled_[i] = true;
       continue;
     }
-    schema_in_use = schema_in_use || batch_[i].asks[0].key == core::kSchemaKey;
+    schema_in_use = schema_in_use || batch_[i].targets[0].key == core::kSchemaKey;
     plain_renewals_only_ =
         plain_renewals_only_ && batch_[i].verb == Verb::renew && batch_[i].change.empty();
     if (batch_.size() == 1) continue;
-    for (const Ask& ask : batch_[i].asks) names.add(ask.key);
+    for (const Target& target : batch_[i].targets) names.add(target.key);
   }
   names.count();
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (settled_[i]) continue;
     const Request& request = batch_[i];
-    const bool alone = !schema_in_use && !names.more_than_once(request.asks[0].key);
+    const bool alone = !schema_in_use && !names.more_than_once(request.targets[0].key);
     (alone && is_simple(request)  ? quick_
      : alone && is_noted(request) ? noted_
                                   : slow_)
@@ -70,7 +70,7 @@ void BatchRun::sort_out() {
   }
   for (Indices* some : {&quick_, &noted_}) {
     std::sort(some->begin(), some->end(), [&](std::size_t a, std::size_t b) {
-      return batch_[a].asks[0].key < batch_[b].asks[0].key;
+      return batch_[a].targets[0].key < batch_[b].targets[0].key;
     });
   }
 }
@@ -146,9 +146,9 @@ Result<std::vector<Reply>> BatchRun::send(Connection& connection, FormerGrants& 
 // any case.
 Result<void> BatchRun::send_one(std::size_t index) {
   const Request& request = batch_[index];
-  if (request.verb != Verb::claim && !guesses_.is_contended(request.asks[0].key)) {
+  if (request.verb != Verb::claim && !guesses_.is_contended(request.targets[0].key)) {
     if (auto sent = send_free(index); !sent || settled_[index]) return sent;
-    guesses_.contended(request.asks[0].key);
+    guesses_.contended(request.targets[0].key);
   }
   const auto rows =
       request.verb == Verb::acquire ? run(kAcquireOne, acquire_one_params(request, at_))
@@ -184,7 +184,7 @@ Result<void> BatchRun::send_again(std::size_t index) {
 
 Result<void> BatchRun::send_free(std::size_t index) {
   const Request& request = batch_[index];
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   if (request.verb == Verb::release) {
     const auto let_go = run(kReleaseHeld, release_one_params(request, at_));
     if (!let_go) return let_go.error();
@@ -242,14 +242,14 @@ Result<void> BatchRun::send_known(Indices& acquires) {
     return sent;
   }
   std::erase_if(acquires, [&](std::size_t i) {
-    if (settled_[i]) guesses_.has_row(batch_[i].asks[0].key);
+    if (settled_[i]) guesses_.has_row(batch_[i].targets[0].key);
     return settled_[i] || may_have_row(i);
   });
   return {};
 }
 
 bool BatchRun::may_have_row(std::size_t index) const {
-  return guesses_.may_have_row(batch_[index].asks[0].key);
+  return guesses_.may_have_row(batch_[index].targets[0].key);
 }
 
 bool BatchRun::are_mostly_known(const Indices& acquires) const {
@@ -267,7 +267,7 @@ Result<void> BatchRun::send_new(const Indices& acquires) {
   if (acquires.empty()) return {};
   auto sent = send_plain(kQuick, quick_params(pick(acquires), at_));
   for (const std::size_t i : acquires) {
-    if (settled_[i]) guesses_.has_row(batch_[i].asks[0].key);
+    if (settled_[i]) guesses_.has_row(batch_[i].targets[0].key);
   }
   return sent;
 }
@@ -322,8 +322,8 @@ void BatchRun::settle_by_key(const Rows& rows, const Indices& requests) {
 std::size_t BatchRun::index_of(std::string_view key, const Indices& sorted) const {
   const auto found = std::lower_bound(
       sorted.begin(), sorted.end(), key,
-      [&](std::size_t index, auto wanted) { return batch_[index].asks[0].key < wanted; });
-  if (found == sorted.end() || batch_[*found].asks[0].key != key) {
+      [&](std::size_t index, auto wanted) { return batch_[index].targets[0].key < wanted; });
+  if (found == sorted.end() || batch_[*found].targets[0].key != key) {
     throw std::runtime_error("a reply for a name that was not asked for");
   }
   return *found;

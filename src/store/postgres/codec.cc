@@ -105,7 +105,7 @@ std::optional<std::string> metadata_text(const Request& request) {
 std::optional<std::int64_t> version_of(const Request& request) {
   const bool matters =
       request.verb == Verb::acquire || request.verb == Verb::claim || request.verb == Verb::convert;
-  if (!matters || request.asks[0].key == core::kSchemaKey) return std::nullopt;
+  if (!matters || request.targets[0].key == core::kSchemaKey) return std::nullopt;
   return request.schema_version;
 }
 
@@ -165,7 +165,7 @@ LockInfo describe(const std::string& key, std::string_view holders, std::string_
 }  // namespace
 
 bool is_simple(const Request& request) {
-  if (request.asks.size() != 1 || !request.change.empty()) return false;
+  if (request.targets.size() != 1 || !request.change.empty()) return false;
   switch (request.verb) {
     case Verb::acquire: return !request.if_ordinal_below && version_of(request).has_value();
     case Verb::claim: return version_of(request).has_value();
@@ -176,7 +176,7 @@ bool is_simple(const Request& request) {
 }
 
 bool is_noted(const Request& request) {
-  if (request.asks.size() != 1) return false;
+  if (request.targets.size() != 1) return false;
   if (request.verb == Verb::release) return !request.change.empty() && request.to.empty();
   return request.verb == Verb::acquire && version_of(request).has_value() &&
          (request.if_ordinal_below || !request.change.empty());
@@ -198,12 +198,12 @@ namespace {
 
 // Which grants of which names.
 void add_grants(Params& params, const Batch& batch) {
-  params.array(Type::text, batch, [](auto* r) { return std::string_view(r->asks[0].key); });
+  params.array(Type::text, batch, [](auto* r) { return std::string_view(r->targets[0].key); });
   params.array(Type::uuid, batch, [](auto* r) { return r->grant; });
 }
 
 void add_terms(Params& params, const Request& request, At at) {
-  params.add(mode_number(request.asks[0].mode));
+  params.add(mode_number(request.targets[0].mode));
   params.add(span(request.ttl));
   params.add(span(request.at_least_for));
   params.add(version_of(request));
@@ -219,10 +219,10 @@ void add_terms(Params& params, const Request& request, At at) {
 Params acquire_again_params(const Request& request, Token former, At at) {
   Params params;
   params.reserve(192);
-  params.add(std::string_view(request.asks[0].key));
+  params.add(std::string_view(request.targets[0].key));
   params.add(request.grant);
   params.add(static_cast<std::int64_t>(former));
-  params.add(mode_number(request.asks[0].mode));
+  params.add(mode_number(request.targets[0].mode));
   params.add(span(request.ttl));
   params.add(span(request.at_least_for));
   params.add(std::string_view(channel_of(request)));
@@ -234,7 +234,7 @@ Params acquire_again_params(const Request& request, Token former, At at) {
 Params acquire_free_params(const Request& request, At at) {
   Params params;
   params.reserve(512);
-  params.add(std::string_view(request.asks[0].key));
+  params.add(std::string_view(request.targets[0].key));
   params.add(request.grant);
   add_terms(params, request, at);
   return params;
@@ -251,12 +251,12 @@ Params acquire_alike_params(const Batch& acquires, At at) {
 Params acquire_one_params(const Request& request, At at) {
   Params params;
   params.reserve(512);
-  params.add(std::string_view(request.asks[0].key));
+  params.add(std::string_view(request.targets[0].key));
   params.add(request.grant);
-  params.add(mode_number(request.asks[0].mode));
+  params.add(mode_number(request.targets[0].mode));
   params.add(span(request.ttl));
-  params.add(span(request.ticket));
-  params.add(span(request.handoff));
+  params.add(span(request.queue_ttl));
+  params.add(span(request.claim_within));
   params.add(span(request.at_least_for));
   params.add(version_of(request));
   params.add(std::string_view(request.predicate));
@@ -270,7 +270,7 @@ Params acquire_one_params(const Request& request, At at) {
 Params release_one_params(const Request& request, At at) {
   Params params;
   params.reserve(128);
-  params.add(std::string_view(request.asks[0].key));
+  params.add(std::string_view(request.targets[0].key));
   params.add(request.grant);
   params.add(micros(at));
   return params;
@@ -279,10 +279,10 @@ Params release_one_params(const Request& request, At at) {
 Params claim_one_params(const Request& request, At at) {
   Params params;
   params.reserve(128);
-  params.add(std::string_view(request.asks[0].key));
+  params.add(std::string_view(request.targets[0].key));
   params.add(request.grant);
-  params.add(mode_number(request.asks[0].mode));
-  params.add(span(request.ticket));
+  params.add(mode_number(request.targets[0].mode));
+  params.add(span(request.queue_ttl));
   params.add(version_of(request));
   params.add(micros(at));
   return params;
@@ -292,7 +292,7 @@ namespace {
 
 void add_acquires(Params& params, const Batch& acquires) {
   add_grants(params, acquires);
-  params.array(Type::int2, acquires, [](auto* r) { return mode_number(r->asks[0].mode); });
+  params.array(Type::int2, acquires, [](auto* r) { return mode_number(r->targets[0].mode); });
   params.array(Type::int8, acquires, [](auto* r) { return span(r->ttl); });
   params.array(Type::int8, acquires, [](auto* r) { return span(r->at_least_for); });
   params.array(Type::text, acquires, [](auto* r) { return std::string_view(r->predicate); });
@@ -346,9 +346,9 @@ Params grants_params(const Batch& batch, At at) {
 }
 
 Params apply_params(const Batch& requests, At at) {
-  std::vector<const Ask*> asks;
+  std::vector<const Target*> targets;
   for (const Request* request : requests) {
-    for (const Ask& ask : request->asks) asks.push_back(&ask);
+    for (const Target& target : request->targets) targets.push_back(&target);
   }
   Params params;
   params.reserve(1024 * (1 + requests.size()));
@@ -356,14 +356,14 @@ Params apply_params(const Batch& requests, At at) {
   each(Type::int2, [](auto* r) { return static_cast<std::int16_t>(r->verb); });
   each(Type::uuid,
        [](auto* r) { return r->grant.empty() ? std::nullopt : std::optional<GrantId>(r->grant); });
-  each(Type::int4, [](auto* r) { return static_cast<std::int32_t>(r->asks.size()); });
-  params.array(Type::text, asks, [](auto* ask) { return std::string_view(ask->key); });
-  params.array(Type::int2, asks, [](auto* ask) { return mode_number(ask->mode); });
+  each(Type::int4, [](auto* r) { return static_cast<std::int32_t>(r->targets.size()); });
+  params.array(Type::text, targets, [](auto* target) { return std::string_view(target->key); });
+  params.array(Type::int2, targets, [](auto* target) { return mode_number(target->mode); });
   each(Type::int8, [](auto* r) { return span(r->ttl); });
-  each(Type::int8, [](auto* r) { return span(r->ticket); });
-  each(Type::int8, [](auto* r) { return span(r->handoff); });
+  each(Type::int8, [](auto* r) { return span(r->queue_ttl); });
+  each(Type::int8, [](auto* r) { return span(r->claim_within); });
   each(Type::int8, [](auto* r) { return span(r->at_least_for); });
-  each(Type::int8, [](auto* r) { return span(r->tombstone); });
+  each(Type::int8, [](auto* r) { return span(r->tombstone_ttl); });
   each(Type::int8, [](auto* r) { return r->if_ordinal_below; });
   each(Type::int8, [](auto* r) { return r->change.ordinal; });
   each(Type::text, [](auto* r) { return r->change.text; });
@@ -407,7 +407,7 @@ std::pair<std::size_t, Reply> reply_of(const Rows& rows, int row, const Batch& r
   const Note note{rows.integer(row, ordinal), std::string(rows.text(row, text))};
   if (request.verb == Verb::get) {
     reply.info =
-        describe(request.asks[0].key, rows.text(row, holders), rows.text(row, waiters), now);
+        describe(request.targets[0].key, rows.text(row, holders), rows.text(row, waiters), now);
     reply.info->note = note;
     return {index, std::move(reply)};
   }

@@ -14,7 +14,7 @@ std::uint32_t mark_of(std::uint64_t hash) { return static_cast<std::uint32_t>(ha
 }  // namespace
 
 bool FormerGrants::Terms::are_of(const Request& acquire) const {
-  return mode == acquire.asks[0].mode && ttl == acquire.ttl &&
+  return mode == acquire.targets[0].mode && ttl == acquire.ttl &&
          at_least_for == acquire.at_least_for && predicate == acquire.predicate &&
          owner == acquire.owner && channel == acquire.channel && metadata == acquire.metadata;
 }
@@ -30,7 +30,7 @@ FormerGrants::Place* FormerGrants::find(const std::string& key) {
 }
 
 std::optional<Token> FormerGrants::guess(const Request& acquire) {
-  Place* const place = find(acquire.asks[0].key);
+  Place* const place = find(acquire.targets[0].key);
   if (place == nullptr) return std::nullopt;
   // Terms of a number that is too old have been given up.
   if (newest_ - place->terms >= terms_.size()) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<Token> FormerGrants::guess(const Request& acquire) {
 }
 
 void FormerGrants::granted(const Request& acquire, Token token, bool guessed) {
-  const std::string& key = acquire.asks[0].key;
+  const std::string& key = acquire.targets[0].key;
   Place* place = find(key);
   if (place == nullptr) {
     if (shelves_.empty()) shelves_.resize(kShelves);
@@ -59,7 +59,7 @@ void FormerGrants::granted(const Request& acquire, Token token, bool guessed) {
 }
 
 void FormerGrants::was_wrong(const Request& acquire) {
-  Place* const place = find(acquire.asks[0].key);
+  Place* const place = find(acquire.targets[0].key);
   if (place == nullptr) return;
   place->mistakes = std::min<std::uint8_t>(place->mistakes + 1, kMostMistakes);
   place->pause = static_cast<std::uint8_t>((1U << place->mistakes) - 1);
@@ -70,8 +70,8 @@ std::uint64_t FormerGrants::number_of(const Request& acquire) {
     if (terms_[number % terms_.size()].are_of(acquire)) return number;
   }
   ++newest_;
-  terms_[newest_ % terms_.size()] = {acquire.asks[0].mode, acquire.ttl,   acquire.at_least_for,
-                                     acquire.predicate,    acquire.owner, acquire.channel,
+  terms_[newest_ % terms_.size()] = {acquire.targets[0].mode, acquire.ttl,   acquire.at_least_for,
+                                     acquire.predicate,       acquire.owner, acquire.channel,
                                      acquire.metadata};
   return newest_;
 }

@@ -164,7 +164,7 @@ class PostgresAdvisoryStore final : public LockStore {
     Verbs verbs(settings_, grants_, queries_, send_by, limit);
     verbs.give_sessions(std::move(sessions), std::move(shortage));
     auto done = run(verbs, good, answers);
-    for (const Request* request : good) grants_.table().tidy(request->asks[0].key);
+    for (const Request* request : good) grants_.table().tidy(request->targets[0].key);
     const auto wakes = grants_.take_wakes();
     lock.unlock();
     for (auto& unused : verbs.unused_sessions()) pool_.give_back(std::move(unused));
@@ -177,7 +177,7 @@ class PostgresAdvisoryStore final : public LockStore {
   [[nodiscard]] std::size_t sessions_needed(const std::vector<const Request*>& requests) {
     std::set<std::pair<std::string, GrantId>> wanted;
     for (const Request* request : requests) {
-      const std::string& key = request->asks[0].key;
+      const std::string& key = request->targets[0].key;
       if (request->verb == Verb::acquire && !grants_.table().find(key, request->grant)) {
         wanted.emplace(key, request->grant);
       }

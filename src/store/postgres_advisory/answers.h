@@ -30,7 +30,7 @@ inline Reply granted(const GrantEntry& entry, Note found) {
 
 // The schema version that the store must have for it.
 inline std::optional<std::int64_t> version_of(const Request& request) {
-  if (request.asks[0].key == core::kSchemaKey) return std::nullopt;
+  if (request.targets[0].key == core::kSchemaKey) return std::nullopt;
   return request.schema_version;
 }
 

@@ -91,17 +91,18 @@ Result<TermReply> Grants::take(LockRef lock, const core::Claimant& claimant,
   return term;
 }
 
-Result<void> Grants::queue_up(LockRef lock, const core::Claimant& claimant, Millis ticket,
-                              Millis handoff, std::unique_ptr<Session> session, Deadline deadline) {
-  if (auto begun = session->wait_for(lock, claimant, handoff, deadline); !begun) {
+Result<void> Grants::queue_up(LockRef lock, const core::Claimant& claimant, Millis queue_ttl,
+                              Millis claim_within, std::unique_ptr<Session> session,
+                              Deadline deadline) {
+  if (auto begun = session->wait_for(lock, claimant, claim_within, deadline); !begun) {
     begun.error().in_doubt = false;  // whatever has begun ends with the session
     return begun;
   }
   auto entry = std::make_unique<GrantEntry>();
   entry->lock = std::move(lock);
   static_cast<core::Claimant&>(entry->holder) = claimant;
-  entry->stale = now() + StoreTime(ticket);
-  entry->handoff = handoff;
+  entry->stale = now() + StoreTime(queue_ttl);
+  entry->claim_within = claim_within;
   entry->session = std::move(session);
   const std::string key = entry->lock.key;
   table_.add(std::move(entry));
@@ -162,7 +163,7 @@ bool Grants::take_in(GrantEntry& entry, Session::Wait wait, Deadline deadline) {
 bool Grants::take_handed(GrantEntry& entry, Deadline deadline) {
   entry.has_lock = true;
   const auto term = entry.session->take(
-      entry.lock, entry.holder, std::nullopt, true, entry.handoff, at(),
+      entry.lock, entry.holder, std::nullopt, true, entry.claim_within, at(),
       patience(bounded(deadline, kTakeLimit), Session::CallKind::to_write, false));
   if (!term) {
     lose(entry, term.error().message);
@@ -174,7 +175,7 @@ bool Grants::take_handed(GrantEntry& entry, Deadline deadline) {
   entry.holder.state = core::HolderState::handed;
   entry.holder.token = term->token;
   entry.holder.since = now();
-  entry.holder.expires = now() + StoreTime(entry.handoff);
+  entry.holder.expires = now() + StoreTime(entry.claim_within);
   wake(entry);
   return true;
 }

@@ -32,8 +32,8 @@ class Grants {
   Result<TermReply> take(LockRef lock, const core::Claimant& claimant,
                          std::optional<std::int64_t> version, std::unique_ptr<Session> session,
                          Deadline deadline);
-  Result<void> queue_up(LockRef lock, const core::Claimant& claimant, Millis ticket, Millis handoff,
-                        std::unique_ptr<Session> session, Deadline deadline);
+  Result<void> queue_up(LockRef lock, const core::Claimant& claimant, Millis queue_ttl,
+                        Millis claim_within, std::unique_ptr<Session> session, Deadline deadline);
 
   // The longest that one session may be waited for, so that its silence does not cost the others
   // their leases. `holds` tells whether it has a lease itself.

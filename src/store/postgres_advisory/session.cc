@@ -248,8 +248,8 @@ Result<void> Session::warm_up(Deadline deadline) {
   return {};
 }
 
-Result<void> Session::wait_for(const LockRef& lock, const core::Claimant& claimant, Millis handoff,
-                               Deadline deadline) {
+Result<void> Session::wait_for(const LockRef& lock, const core::Claimant& claimant,
+                               Millis claim_within, Deadline deadline) {
   Params params;
   add(params, lock);
   params.add(number_of(lock.mode));
@@ -263,7 +263,7 @@ Result<void> Session::wait_for(const LockRef& lock, const core::Claimant& claima
   // idle too long.
   waiting_sql_ = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = " +
                  std::to_string(timer(settings_.longest_wait).count()) +
-                 "; SET idle_session_timeout = " + std::to_string(timer(handoff).count()) +
+                 "; SET idle_session_timeout = " + std::to_string(timer(claim_within).count()) +
                  "; SELECT " + function + "(" + std::to_string(lock.lock_key) + ")";
   return connection_->send_script(waiting_sql_);
 }

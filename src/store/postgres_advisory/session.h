@@ -76,7 +76,7 @@ class Session {
   Result<void> finish(const LockRef& lock, const NoteChange& change, bool park, Deadline deadline);
 
   // Starts to wait for the lock in the server's queue, until it has it.
-  Result<void> wait_for(const LockRef& lock, const core::Claimant& claimant, Millis handoff,
+  Result<void> wait_for(const LockRef& lock, const core::Claimant& claimant, Millis claim_within,
                         Deadline deadline);
 
   enum class Wait : std::uint8_t { on, got_it, too_long, cancelled, broken };

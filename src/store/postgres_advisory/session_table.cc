@@ -10,7 +10,7 @@ core::Waiter waiter_of(const GrantEntry& entry) {
   static_cast<core::Claimant&>(waiter) = entry.holder;
   waiter.turn = entry.turn;
   waiter.stale = entry.stale;
-  waiter.handoff = entry.handoff;
+  waiter.claim_within = entry.claim_within;
   return waiter;
 }
 

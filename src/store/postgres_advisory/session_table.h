@@ -21,7 +21,7 @@ struct GrantEntry {
   bool has_lock = false;  // waiting: the session has the lock, but somebody's time is not over yet
   std::uint64_t turn = 0;
   StoreTime stale{0};
-  Millis handoff{0};
+  Millis claim_within{0};
   std::unique_ptr<Session> session;
 
   // When it ends by itself.

@@ -38,7 +38,7 @@ Result<std::unique_ptr<Session>> Verbs::session() {
 // Comes for what it was handed: its own session knows all that matters, and it is in a hurry.
 bool Verbs::is_handed(const Request& request) const {
   if (request.verb != Verb::claim) return false;
-  const GrantEntry* entry = grants_.table().find(request.asks[0].key, request.grant);
+  const GrantEntry* entry = grants_.table().find(request.targets[0].key, request.grant);
   return entry != nullptr && entry->holds && entry->holder.state == HolderState::handed &&
          entry->holder.expires > grants_.now();
 }
@@ -46,7 +46,7 @@ bool Verbs::is_handed(const Request& request) const {
 Result<void> Verbs::look_ahead(std::span<const Request* const> requests) {
   std::vector<std::string> keys;
   for (const Request* request : requests) {
-    if (looks_around(*request) && !is_handed(*request)) keys.push_back(request->asks[0].key);
+    if (looks_around(*request) && !is_handed(*request)) keys.push_back(request->targets[0].key);
   }
   if (keys.empty()) return {};
   std::sort(keys.begin(), keys.end());
@@ -67,7 +67,7 @@ Result<const ServerView*> Verbs::seen(const std::string& key) {
 Result<std::optional<Reply>> Verbs::denied(const Request& request) {
   const auto version = version_of(request);
   if (!version) return std::optional<Reply>();
-  const auto now = seen(request.asks[0].key);
+  const auto now = seen(request.targets[0].key);
   if (!now) return now.error();
   if ((*now)->schema_version == *version) return std::optional<Reply>();
   return std::optional(outcome(Outcome::denied, "the store has schema version " +
@@ -112,7 +112,7 @@ Result<Reply> Verbs::apply(const Request& request) {
 }
 
 Result<Reply> Verbs::release(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   settle(key);
   GrantEntry* entry = grants_.table().find(key, request.grant);
   if (entry == nullptr || !entry->holds) return gone(request, grants_.why_lost(request.grant));
@@ -137,7 +137,7 @@ Result<Reply> Verbs::gone(const Request& request, const std::string& why) const 
 }
 
 Result<Reply> Verbs::cancel(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   settle(key);
   if (request.converting) return outcome(Outcome::done);
   if (GrantEntry* entry = grants_.table().find(key, request.grant)) {
@@ -146,18 +146,18 @@ Result<Reply> Verbs::cancel(const Request& request) {
     if (!ended && ended.error().code != Code::lost) return ended.error();
     changed(key);
   }
-  if (request.tombstone > Millis{0}) {
+  if (request.tombstone_ttl > Millis{0}) {
     // In this process is enough: no other acts for a grant, and this one's sessions are its own.
     auto& tombstones = grants_.table().at(key).tombstones;
     std::erase_if(tombstones, [&](const auto& t) { return t.grant == request.grant; });
-    tombstones.push_back({request.grant, grants_.now() + StoreTime(request.tombstone)});
+    tombstones.push_back({request.grant, grants_.now() + StoreTime(request.tombstone_ttl)});
   }
   settle(key);
   return outcome(Outcome::done);
 }
 
 Result<Reply> Verbs::get(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   const auto now = seen(key);
   if (!now) return now.error();
   Reply reply = outcome(Outcome::done);

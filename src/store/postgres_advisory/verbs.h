@@ -11,7 +11,7 @@
 namespace baton::store::postgres_advisory {
 
 // One batch on its way through, under the store's lock. The server decides who holds what; what it
-// does not know, such as when a ticket is stale, is judged as core/apply.h does.
+// does not know, such as when a waiter is stale, is judged as core/apply.h does.
 class Verbs {
  public:
   // No request is begun after `send_by`.

@@ -17,12 +17,12 @@ bool is_superseded(const Note& note, std::optional<std::int64_t> if_below) {
 
 core::Claimant claimant_of(const Request& request) {
   core::Claimant claimant = core::claimant_of(request);
-  claimant.mode = request.asks[0].mode;
+  claimant.mode = request.targets[0].mode;
   return claimant;
 }
 
 LockRef lock_of(const Request& request, std::int64_t lock_key) {
-  return {lock_key, request.asks[0].key, request.grant, request.asks[0].mode};
+  return {lock_key, request.targets[0].key, request.grant, request.targets[0].mode};
 }
 
 Millis millis_up(StoreTime time) { return std::chrono::ceil<Millis>(std::max(time, StoreTime{0})); }
@@ -37,11 +37,11 @@ bool is_parked(const ServerView& seen, GrantId grant) {
 }  // namespace
 
 Reply Verbs::obstacle(const Request& request, const ServerView& seen) const {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   const StoreTime now = grants_.now();
   core::NameState state = grants_.table().name_state(key, seen);
   const GrantEntry* own = grants_.table().find(key, request.grant);
-  const auto blockers = core::blockers_of(state, request.grant, request.asks[0].mode,
+  const auto blockers = core::blockers_of(state, request.grant, request.targets[0].mode,
                                           own != nullptr ? own->turn : core::kLastTurn);
   core::NameState in_the_way;
   StoreTime ends = StoreTime::max();
@@ -60,7 +60,7 @@ Reply Verbs::obstacle(const Request& request, const ServerView& seen) const {
 }
 
 Result<Reply> Verbs::acquire(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   auto refusal = denied(request);
   if (!refusal) return refusal.error();
   if (*refusal) return **refusal;
@@ -91,7 +91,7 @@ Result<Reply> Verbs::acquire(const Request& request) {
 }
 
 Result<Reply> Verbs::take_free(const Request& request, std::unique_ptr<Session> session) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   const auto lock_key = seen_.at(key).lock_key;
   changed(key);
   const auto term = grants_.take(lock_of(request, lock_key), claimant_of(request),
@@ -117,18 +117,18 @@ Result<Reply> Verbs::take_free(const Request& request, std::unique_ptr<Session> 
 // Queues up, or keeps its place, or answers busy.
 Result<Reply> Verbs::wait(const Request& request, const ServerView& seen, Reply blocked) {
   blocked.outcome = Outcome::busy;
-  if (request.ticket <= Millis{0}) return blocked;
-  const std::string& key = request.asks[0].key;
+  if (request.queue_ttl <= Millis{0}) return blocked;
+  const std::string& key = request.targets[0].key;
   if (GrantEntry* entry = grants_.table().find(key, request.grant)) {
-    entry->stale = grants_.now() + StoreTime(request.ticket);
+    entry->stale = grants_.now() + StoreTime(request.queue_ttl);
   } else {
     if (grants_.table().waiting() >= settings_.max_waiters) return blocked;
     auto with = session();
     if (!with) return with.error();
     const auto lock_key = seen.lock_key;
     if (auto queued =
-            grants_.queue_up(lock_of(request, lock_key), claimant_of(request), request.ticket,
-                             request.handoff, std::move(*with), deadline_);
+            grants_.queue_up(lock_of(request, lock_key), claimant_of(request), request.queue_ttl,
+                             request.claim_within, std::move(*with), deadline_);
         !queued) {
       return queued.error();
     }
@@ -160,7 +160,7 @@ Result<Reply> Verbs::superseded(GrantEntry* entry) {
 }
 
 Result<Reply> Verbs::claim(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   if (!is_handed(request)) {
     auto refusal = denied(request);
     if (!refusal) return refusal.error();
@@ -174,7 +174,7 @@ Result<Reply> Verbs::claim(const Request& request) {
   if (is_parked(**now, request.grant)) return lost("the grant has ended");
   if (entry == nullptr) return gone(request, "no longer in the queue");
   if (is_superseded((*now)->note, entry->holder.if_ordinal_below)) return superseded(entry);
-  if (request.ticket > Millis{0}) entry->stale = grants_.now() + StoreTime(request.ticket);
+  if (request.queue_ttl > Millis{0}) entry->stale = grants_.now() + StoreTime(request.queue_ttl);
   Reply blocked = obstacle(request, **now);
   blocked.outcome = Outcome::queued;
   return blocked;

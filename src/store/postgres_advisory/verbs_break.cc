@@ -9,7 +9,7 @@
 namespace baton::store::postgres_advisory {
 
 Result<Reply> Verbs::break_holders(const Request& request) {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   settle(key);
   const auto now = seen(key);
   if (!now) return now.error();

@@ -115,7 +115,7 @@ Result<void> Verbs::renew(std::span<const Request* const> requests, std::span<Re
   };
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const Request& request = *requests[i];
-    const std::string& key = request.asks[0].key;
+    const std::string& key = request.targets[0].key;
     const bool under_way = std::any_of(sent.begin(), sent.end(),
                                        [&](const Beat& one) { return one.entry->lock.key == key; });
     if (under_way) collect_all();

@@ -93,7 +93,7 @@ core::Waiter read_waiter(Unpacker& in) {
   core::Waiter waiter;
   waiter.turn = static_cast<std::uint64_t>(in.number());
   waiter.stale = time_in(in);
-  waiter.handoff = span_in(in);
+  waiter.claim_within = span_in(in);
   waiter.ttl = span_in(in);
   waiter.at_least_for = span_in(in);
   waiter.grant = grant_in(in.text());
@@ -106,7 +106,8 @@ core::Waiter read_waiter(Unpacker& in) {
 
 Reply denied(const Request& request, std::string_view problem) {
   std::string names;
-  for (const Ask& ask : request.asks) names += (names.empty() ? "'" : ", '") + ask.key + "'";
+  for (const Target& target : request.targets)
+    names += (names.empty() ? "'" : ", '") + target.key + "'";
   Reply reply;
   reply.outcome = Outcome::denied;
   reply.message = "what the store knows of " + names + " is damaged: " + std::string(problem);
@@ -118,7 +119,7 @@ Reply described(const Request& request, std::string_view value, core::StoreTime 
   reply.outcome = Outcome::done;
   try {
     const auto state = value.empty() ? core::NameState{} : read_value(value);
-    reply.info = core::describe(request.asks[0].key, state, now, ~std::size_t{0});
+    reply.info = core::describe(request.targets[0].key, state, now, ~std::size_t{0});
   } catch (const std::exception& problem) {
     return denied(request, problem.what());
   }

@@ -27,7 +27,7 @@ void pack_change(Packer& out, const NoteChange& change) {
 
 // Nothing where the schema's version is not asked about.
 void pack_version(Packer& out, const Request& request) {
-  if (request.asks[0].key == core::kSchemaKey) {
+  if (request.targets[0].key == core::kSchemaKey) {
     out.flag(false);
   } else {
     out.text(std::to_string(request.schema_version));
@@ -65,7 +65,7 @@ ApplyArguments::ApplyArguments(std::span<const Request> batch,
   items_.reserve(places.size());
   for (const std::size_t place : places) {
     Item& item = items_.emplace_back(Item{batch[place], {}});
-    for (const Ask& ask : item.request.asks) item.at.push_back(name_at(ask.key));
+    for (const Target& target : item.request.targets) item.at.push_back(name_at(target.key));
   }
 }
 
@@ -100,13 +100,13 @@ void ApplyArguments::pack(Packer& out, const Item& item) const {
   };
   each([&](std::size_t i) { return static_cast<std::int64_t>(first_name() + at[i] + 1); });
   const auto modes = [&] {
-    each([&](std::size_t i) { return static_cast<std::int64_t>(request.asks[i].mode); });
+    each([&](std::size_t i) { return static_cast<std::int64_t>(request.targets[i].mode); });
   };
   switch (request.verb) {
     case Verb::acquire:
       modes();
       pack_version(out, request);
-      out.number(request.ticket.count()).number(request.handoff.count());
+      out.number(request.queue_ttl.count()).number(request.claim_within.count());
       out.number(request.ttl.count()).number(request.at_least_for.count());
       out.flag(single && !request.if_ordinal_below && request.change.empty());
       {
@@ -120,7 +120,7 @@ void ApplyArguments::pack(Packer& out, const Item& item) const {
     case Verb::convert:
       modes();
       pack_version(out, request);
-      out.number(request.ticket.count());
+      out.number(request.queue_ttl.count());
       break;
     case Verb::renew:
       out.flag(single && request.change.empty());
@@ -131,7 +131,7 @@ void ApplyArguments::pack(Packer& out, const Item& item) const {
       pack_change(out, request.change);
       out.text(request.to);
       break;
-    case Verb::cancel: out.number(request.tombstone.count()).flag(request.converting); break;
+    case Verb::cancel: out.number(request.tombstone_ttl.count()).flag(request.converting); break;
     case Verb::break_: out.text(request.reason).flag(request.immediately); break;
     case Verb::get: break;
   }

@@ -65,13 +65,13 @@ BatchRun::BatchRun(std::span<const Request> batch, std::optional<core::StoreTime
 
 std::optional<std::string> BatchRun::unsupported(const Request& request) const {
   if (!context_.clustered) return std::nullopt;
-  const int slot = slot_of(context_.layout.name(request.asks[0].key));
-  for (const Ask& ask : request.asks) {
-    if (slot_of(context_.layout.name(ask.key)) != slot) {
+  const int slot = slot_of(context_.layout.name(request.targets[0].key));
+  for (const Target& target : request.targets) {
+    if (slot_of(context_.layout.name(target.key)) != slot) {
       return "in a Redis Cluster the names of one request must be of one region";
     }
   }
-  if (request.asks[0].key == core::kSchemaKey && request.change.ordinal) {
+  if (request.targets[0].key == core::kSchemaKey && request.change.ordinal) {
     return "a Redis Cluster keeps no policy: its version cannot be checked in every slot";
   }
   return std::nullopt;
@@ -95,9 +95,9 @@ void BatchRun::plan_calls() {
     replies_[i].outcome = Outcome::busy;  // to be answered
     if (batch_.size() == 1) continue;
     grants.add(batch_[i].grant);
-    for (const Ask& ask : batch_[i].asks) {
-      names.add(ask.key);
-      schema_in_use = schema_in_use || ask.key == core::kSchemaKey;
+    for (const Target& target : batch_[i].targets) {
+      names.add(target.key);
+      schema_in_use = schema_in_use || target.key == core::kSchemaKey;
     }
   }
   names.count();
@@ -106,14 +106,14 @@ void BatchRun::plan_calls() {
     if (replies_[i].outcome != Outcome::busy) continue;
     const Request& request = batch_[i];
     renewals_only_ = renewals_only_ && request.verb == Verb::renew && request.change.empty();
-    const bool alone = !schema_in_use && !names.more_than_once(request.asks[0].key) &&
+    const bool alone = !schema_in_use && !names.more_than_once(request.targets[0].key) &&
                        !grants.more_than_once(request.grant);
     add_to_call(i, route_of(request, alone));
   }
 }
 
 Route BatchRun::route_of(const Request& request, bool once) const {
-  const std::string& key = request.asks[0].key;
+  const std::string& key = request.targets[0].key;
   Route route;
   if (context_.clustered) route.slot = slot_of(context_.layout.name(key));
   if (!once || !is_plain(request) || context_.contended.has(key)) return route;
@@ -152,7 +152,7 @@ bool BatchRun::must_be_replicated() const {
          std::any_of(batch_.begin(), batch_.end(), [](const Request& request) {
            switch (request.verb) {
              case Verb::release: return !request.change.empty();
-             case Verb::cancel: return request.tombstone > Millis{0};
+             case Verb::cancel: return request.tombstone_ttl > Millis{0};
              case Verb::get: return false;
              default: return true;
            }
@@ -183,7 +183,7 @@ Result<std::vector<Reply>> BatchRun::answer() {
   // Of one request alone the caller learns best what is wrong.
   if (batch_.size() == 1 && replies_[0].outcome == Outcome::invalid) {
     return Error{.code = Code::bad_store,
-                 .message = batch_[0].asks[0].key + ": " + replies_[0].message};
+                 .message = batch_[0].targets[0].key + ": " + replies_[0].message};
   }
   return std::move(replies_);
 }
@@ -347,7 +347,7 @@ void BatchRun::process_plain_reply(std::size_t index, const Value& value) {
     const bool is_left = left != value.list.end() && left->number == static_cast<int>(i + 1);
     if (is_left) ++left;
     if (is_left || gave_none) {
-      if (!late) context_.contended.add(batch_[places[i]].asks[0].key);
+      if (!late) context_.contended.add(batch_[places[i]].targets[0].key);
       add_to_call(places[i], {.slot = route.slot});
       continue;
     }

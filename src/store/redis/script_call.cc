@@ -27,7 +27,7 @@ void pack_spans(Packer& out, const Request& request) {
 void pack_grant(Packer& out, const Request& request) { out.text(GrantBytes(request.grant).text()); }
 
 void pack_terms(Packer& out, const Request& request) {
-  out.number(static_cast<std::int64_t>(request.asks[0].mode)).number(0).flag(false);
+  out.number(static_cast<std::int64_t>(request.targets[0].mode)).number(0).flag(false);
   pack_claimant(out, request);
   out.array(0).array(0).text("0").text("");
 }
@@ -35,19 +35,19 @@ void pack_terms(Packer& out, const Request& request) {
 }  // namespace
 
 bool is_plain(const Request& request) {
-  if (request.asks.size() != 1 || !request.change.empty()) return false;
+  if (request.targets.size() != 1 || !request.change.empty()) return false;
   if (request.verb == Verb::release) return request.to.empty();
   return request.verb == Verb::acquire && !request.if_ordinal_below &&
-         request.asks[0].key != core::kSchemaKey;
+         request.targets[0].key != core::kSchemaKey;
 }
 
 bool ScriptCall::has_room_for(const Request& request) const {
-  return places_.size() < kMaxRequests && names_ + request.asks.size() <= kMaxNames;
+  return places_.size() < kMaxRequests && names_ + request.targets.size() <= kMaxNames;
 }
 
 void ScriptCall::add(std::size_t place) {
   places_.push_back(place);
-  names_ += batch_[place].asks.size();
+  names_ += batch_[place].targets.size();
 }
 
 void ScriptCall::write(Commands& commands, const Layout& layout, bool clustered,
@@ -80,7 +80,8 @@ void ScriptCall::write_apply(Commands& commands, const Layout& layout, bool clus
 }
 
 void ScriptCall::write_names(Commands& commands, const Layout& layout) const {
-  for (const std::size_t place : places_) write_name(commands, layout, batch_[place].asks[0].key);
+  for (const std::size_t place : places_)
+    write_name(commands, layout, batch_[place].targets[0].key);
 }
 
 // What many have in common is said once.

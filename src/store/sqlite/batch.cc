@@ -16,7 +16,7 @@ bool schema_matters(Verb verb) {
 // token that anybody was told can never be drawn again.
 bool is_ending(const Request& request) {
   return (request.verb == Verb::release && request.change.empty()) ||
-         (request.verb == Verb::cancel && request.tombstone <= Millis{0}) ||
+         (request.verb == Verb::cancel && request.tombstone_ttl <= Millis{0}) ||
          request.verb == Verb::get;
 }
 
@@ -46,22 +46,22 @@ Result<Reply> BatchRun::apply(const Request& request) {
       return Error{.code = Code::bad_store, .message = "the lock schema: " + (*schema)->damage};
     }
   }
-  for (const Ask& ask : request.asks) {
-    auto row = load(ask.key);
+  for (const Target& target : request.targets) {
+    auto row = load(target.key);
     if (!row) return row.error();
     if ((*row)->damage.empty()) continue;
     Reply reply;
     reply.outcome = Outcome::denied;
-    reply.message = "what the store knows of '" + ask.key + "' is " + (*row)->damage +
+    reply.message = "what the store knows of '" + target.key + "' is " + (*row)->damage +
                     ": restore the file from a backup";
     return reply;
   }
   only_endings_ = only_endings_ && is_ending(request);
   Reply reply = core::apply(table_, request, now_, effects_);
-  for (const Ask& ask : request.asks) {
-    const auto it = table_.names.find(ask.key);
+  for (const Target& target : request.targets) {
+    const auto it = table_.names.find(target.key);
     if (it == table_.names.end() || !it->second.dirty) continue;
-    rows_.find(ask.key)->second.dirty = true;
+    rows_.find(target.key)->second.dirty = true;
     it->second.dirty = false;  // to the core it means: by this request
   }
   return reply;

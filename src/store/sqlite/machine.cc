@@ -46,7 +46,7 @@ void start_periods_again(core::NameState& state, core::StoreTime now) {
         now + (parked ? holder.at_least_for : std::max(holder.ttl, holder.at_least_for));
   }
   for (core::Waiter& waiter : state.waiters) {
-    waiter.stale = now + std::max(waiter.ttl, waiter.handoff);
+    waiter.stale = now + std::max(waiter.ttl, waiter.claim_within);
   }
   for (core::Tombstone& tombstone : state.tombstones) tombstone.until = now + kTombstonePeriod;
 }

@@ -227,7 +227,8 @@ Result<std::vector<Reply>> SqliteStore::change(std::span<const Request> batch, D
   }
   const int unswept = std::max(0, unswept_ + run.rows_added());
   if (unswept >= kSweepEvery) {
-    if (auto swept = sweep(file, batch[0].asks.empty() ? "" : batch[0].asks[0].key, now); !swept) {
+    if (auto swept = sweep(file, batch[0].targets.empty() ? "" : batch[0].targets[0].key, now);
+        !swept) {
       return swept.error();
     }
   }
