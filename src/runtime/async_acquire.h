@@ -12,13 +12,13 @@
 
 namespace baton::runtime {
 
-// What an acquire went through, for the observer.
+// How an acquire went, for the observer.
 struct AcquireTrace {
   bool waited = false;
   std::optional<std::chrono::nanoseconds> handover;
 };
 
-// An acquire by callback, from the call to its end, which may come after that of the client.
+// An acquire_async() from the call to its callback. It may outlive the client.
 struct AsyncAcquire {
   std::vector<LockName> set;
   AcquireOptions options;
@@ -28,13 +28,13 @@ struct AsyncAcquire {
   Instant asked = clock->now();
   AcquireTrace trace;
 
-  // For the lease; if there is an observer, it wants them too.
+  // The names for the lease: copied if an observer needs them too, else moved.
   std::vector<LockName> take_set() { return observer == nullptr ? std::move(set) : set; }
 
-  // The observer hears of it first.
+  // Tells the observer, then calls the callback.
   void finish(Result<Lease> result) {
     if (observer != nullptr && !set.empty()) {
-      // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): only without an observer it is taken
+      // NOLINTNEXTLINE(clang-analyzer-cplusplus.Move): moved from only if there is no observer
       observer->acquired({.name = set.front(),
                           .error = result ? nullptr : &result.error(),
                           .ttl = options.ttl,

@@ -14,7 +14,7 @@ namespace {
 constexpr Millis kMoment{1};
 constexpr std::size_t kWorthSharing = 8;
 
-// Whose thread this is; its address tells one thread from another.
+// The AsyncBatcher that this thread belongs to. The variable's address identifies the thread.
 thread_local const AsyncBatcher* own = nullptr;
 
 Error closed() { return {.code = Code::cancelled, .message = "the client was closed"}; }
@@ -73,8 +73,8 @@ void AsyncBatcher::work() {
   for (;;) {
     ++idle_;
     gathered_.wait(lock, [&] { return stopped_ || !batches_.empty(); });
-    // Who gathers is likely to have more at once, and then sends it itself. Little is better sent
-    // with it: batches that differ much in size would stay so.
+    // Wait a moment for a larger batch: a thread that runs callbacks is likely to add more and then
+    // sends the batch itself. A small batch sent now would keep the batches unequal in size.
     gathered_.wait_for(lock, kMoment,
                        [&] { return stopped_ || batches_.empty() || is_worth_it(); });
     --idle_;
@@ -95,8 +95,8 @@ void AsyncBatcher::work() {
   }
 }
 
-// The oldest that nobody adds to, or just the oldest. If it is the only one, much, and others have
-// nothing to do, they get their share of it.
+// The oldest complete batch, or else the oldest of all. If it is the only one, is large, and other
+// threads are idle, only this thread's share is taken and the rest is left for them.
 AsyncBatcher::Batch AsyncBatcher::next() {
   const auto oldest = std::find_if(batches_.begin(), batches_.end(),
                                    [](const Batch& one) { return one.gatherer == nullptr; });
@@ -116,7 +116,7 @@ bool AsyncBatcher::is_worth_it() const {
   });
 }
 
-// What is ready already and of the same kind goes with it.
+// Completes the batches of this thread, and merges each into a complete batch of the same kind.
 void AsyncBatcher::close(Thread gatherer) {
   for (auto batch = batches_.begin(); batch != batches_.end();) {
     if (batch->gatherer != gatherer) {
@@ -152,7 +152,7 @@ AsyncBatcher::Batch AsyncBatcher::Batch::split_off(std::size_t count) {
 void AsyncBatcher::hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent) {
   for (std::size_t i = 0; i < batch.requests.size(); ++i) {
     auto reply = replies ? Result<Reply>(std::move((*replies)[i])) : replies.error();
-    // Goes here, where nothing is locked: what it holds may send something when it goes.
+    // Destroyed here, without the mutex: what the callback owns may send a request when destroyed.
     const Then then = std::move(batch.thens[i]);
     then(batch.requests[i], reply, sent);
   }
@@ -164,7 +164,7 @@ void AsyncBatcher::stop() {
     if (std::exchange(stopped_, true)) return;
     gathered_.notify_all();
   }
-  threads_.clear();  // joins: nobody starts another now
+  threads_.clear();  // joins; no thread is started after stopped_ is set
   std::stable_partition(batches_.begin(), batches_.end(),
                         [](const Batch& one) { return one.ends; });
   for (Batch& batch : batches_) {

@@ -12,19 +12,21 @@
 
 namespace baton::runtime {
 
-// Sends the requests of callers that do not wait, in batches, on threads of its own: as many as the
-// store works on at once, started when they are needed. While all are on their way, what comes
-// gathers, and goes as one, the oldest first.
+// Sends the requests of callers that do not block, in batches, on threads of its own. There are as
+// many threads as the store takes batches at once (Capabilities::parallel); each is started when it
+// is first needed. While all threads wait for the store, new requests gather into one batch. The
+// oldest batch is sent first.
 //
-// What callbacks send gathers apart, by the thread that calls them, until all of their batch have
-// been called, for a moment at most. Then that thread sends it, whatever the others do, so that the
-// store has work while other callbacks run; only if others are idle they get their share of it.
+// Requests that are sent from a callback gather separately, one batch per calling thread, until
+// every callback of that thread's batch has run, or for kMoment at most. Then this thread sends
+// them itself, so that the store has work while other threads still run callbacks. If other threads
+// are idle, the batch is shared with them.
 //
-// Like the Batcher, it gathers requests that only end something apart from the others.
+// Like the Batcher, it keeps requests that only end something apart from the others.
 class AsyncBatcher {
  public:
-  // The request again, what the store said, both to be taken, and when it was sent. Called exactly
-  // once, on a thread of the async_batcher.
+  // Gets the request and its reply, both of which it may move from, and when the request was sent.
+  // Called exactly once, on a thread of the AsyncBatcher.
   using Then = std::function<void(Request& request, Result<Reply>& reply, Instant sent)>;
 
   AsyncBatcher(LockStore& store, Clock& clock, const Capabilities& can)
@@ -35,12 +37,11 @@ class AsyncBatcher {
 
   void send(Request request, Then then);
 
-  // Requests that were handed in and are not on their way yet.
+  // The number of requests that were submitted and are not sent yet.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] bool on_own_thread() const;
 
-  // What gathered to end something is still sent, once; whoever asks for something is told that the
-  // client was closed.
+  // Requests that only end something are still sent, once. All others are answered `cancelled`.
   void stop();
 
  private:
@@ -48,8 +49,8 @@ class AsyncBatcher {
 
   using Thread = const void*;
   struct Batch {
-    bool ends = false;          // something, and begins nothing
-    Thread gatherer = nullptr;  // the thread whose callbacks still add to it
+    bool ends = false;          // its requests only end something: see ending.h
+    Thread gatherer = nullptr;  // the thread whose callbacks still add to it, if any
     std::vector<Request> requests;
     std::vector<Then> thens;
 
@@ -62,20 +63,20 @@ class AsyncBatcher {
   // Under the mutex:
   Batch& place_for(const Request& request, Thread gatherer);
   void call_another();
-  [[nodiscard]] std::size_t ready() const;  // batches that nobody adds to any more
-  [[nodiscard]] bool is_worth_it() const;   // to send one of them now
+  [[nodiscard]] std::size_t ready() const;  // how many batches are complete
+  [[nodiscard]] bool is_worth_it() const;   // whether to send one of them now
   Batch next();
   void close(Thread gatherer);
 
   LockStore& store_;
   Clock& clock_;
   const Millis apply_limit_;
-  const std::size_t most_;  // threads
+  const std::size_t most_;  // the most threads
 
   mutable std::mutex mutex_;
   std::condition_variable gathered_;
   std::deque<Batch> batches_;    // the oldest first
-  std::size_t idle_ = 0;         // threads that wait for something to gather
+  std::size_t idle_ = 0;         // threads that wait for requests
   std::size_t handing_out_ = 0;  // requests whose callbacks are being called
   bool stopped_ = false;
   std::vector<std::jthread> threads_;

@@ -78,7 +78,7 @@ Result<Reply> Batcher::follow(Lane& lane, Batch& batch, std::size_t place, Deadl
     Lock lock(mutex_);
     const bool sends = batch.sender == place && place != 0;
     if (clock_.now() >= deadline) {
-      if (sends) give_slot(lane);  // nobody else has time left either
+      if (sends) give_slot(lane);  // no other caller has time left either
       return leave(batch, place, std::move(lock), sent);
     }
     if (sends) return send(lane, batch, place, std::move(lock), sent);
@@ -86,8 +86,8 @@ Result<Reply> Batcher::follow(Lane& lane, Batch& batch, std::size_t place, Deadl
   }
 }
 
-// The requests become the batch's own, side by side as the store wants them, so that callers may
-// leave while the store has them.
+// Moves the requests into the batch, side by side as the store takes them, so that callers may
+// leave while the store reads them.
 Result<Reply> Batcher::send(Lane& lane, Batch& batch, std::size_t place, Lock lock, Instant& sent) {
   take_out(lane, batch);
   {
@@ -123,7 +123,7 @@ Result<Reply> Batcher::leave(Batch& batch, std::size_t place, Lock lock, Instant
   return not_answered();
 }
 
-// Every place is one caller's alone, so no lock is needed any more.
+// Each caller reads only its own place, so no lock is needed any more.
 Result<Reply> Batcher::reply_in(Batch& batch, std::size_t place, Instant& sent) {
   const Place& own = batch.places[place];
   *own.request = std::move(batch.requests[own.index]);
@@ -132,8 +132,8 @@ Result<Reply> Batcher::reply_in(Batch& batch, std::size_t place, Instant& sent) 
   return std::move((**batch.replies)[own.index]);
 }
 
-// Whether the first caller may send: nobody else is cut short by its deadline, but by the time that
-// they came later.
+// Whether the first caller may send: its deadline cuts no other caller short, except by the time
+// that the other came later.
 bool Batcher::has_time(const Batch& batch, Instant now) {
   const auto left = batch.places[0].deadline - now;
   if (left <= left.zero()) return false;
@@ -142,7 +142,7 @@ bool Batcher::has_time(const Batch& batch, Instant now) {
   });
 }
 
-// To the caller with the most time left. False if nobody is left.
+// Hands the batch to the caller with the most time left. False if no caller is left.
 bool Batcher::hand_over(Lane& lane, Batch& batch) {
   take_out(lane, batch);
   for (std::size_t i = 1; i < batch.places.size(); ++i) {
@@ -160,8 +160,8 @@ void Batcher::take_out(Lane& lane, const Batch& batch) {
   std::erase_if(lane.gathering, [&](const auto& other) { return other.get() == &batch; });
 }
 
-// A batch that may go stays where it is until its first caller takes it away, and gathers on; it
-// must not be told twice.
+// A batch that may go stays in the queue, and still gathers, until its first caller takes it. It
+// must not be signalled twice.
 void Batcher::let_next_go(Lane& lane) {
   while (in_flight_ < parallel_) {
     const auto next = std::find_if(lane.gathering.begin(), lane.gathering.end(),
@@ -184,8 +184,8 @@ void Batcher::let_next_go(Lane& lane) {
 void Batcher::give_slot(Lane& lane) {
   --in_flight_;
   Lane& other = lanes_[&lane == &lanes_[0] ? 1 : 0];
-  // First, so that neither lane keeps the other waiting. Either may have all that are in flight:
-  // while one batch waits for the disk, the next is worked on.
+  // The other lane first, so that neither lane starves the other. One lane may have all batches in
+  // flight: while one batch waits for the disk, the store works on the next.
   let_next_go(other);
   let_next_go(lane);
 }

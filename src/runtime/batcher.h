@@ -14,28 +14,28 @@
 
 namespace baton::runtime {
 
-// Gathers the requests of many threads into few calls of the store, with no thread of its own:
-// a lone caller sends its request at once; while as many batches as are worth it are in flight, the
-// others gather, and one of them sends all that has gathered as soon as a batch comes back.
+// Combines the requests of many threads into few calls of the store. It has no thread of its own:
+// a lone caller sends its request at once. While Capabilities::parallel batches are in flight,
+// other callers gather in a batch, and one of them sends it when an earlier batch is answered.
 //
-// Every caller returns by its own deadline. One whose time is up leaves its batch: before the batch
-// is sent, with its request, which then was never sent; after that, without a reply. The caller
-// that sends is in the store until the reply is there, so the call has that caller's deadline. That
-// is the first one of the batch, unless another one has more than twice its time left.
+// Every caller returns by its own deadline. A caller whose time is up leaves its batch: before the
+// batch is sent it takes its request back, which then was never sent; after that it returns without
+// a reply. The sending caller is inside the store until the reply arrives, so the call has that
+// caller's deadline. The sender is the first caller of the batch, unless another caller has more
+// than twice its time left.
 //
-//   gathering ──▶ may go ──▶ sealed: sent by the first one ──────────────▶ answered
-//                    └──▶ handed to the one with the most time, sealed ──▶ answered
+//   gathering ──▶ may go ──▶ sealed: sent by the first caller ──────────────▶ answered
+//                    └──▶ handed to the caller with the most time, sealed ──▶ answered
 //
-// Requests that only end something are not gathered with others: a store need not wait for its disk
-// to answer them, and shall not have to because of their company.
+// Requests that only end something have batches of their own: see ending.h.
 class Batcher {
  public:
   Batcher(LockStore& store, Clock& clock, const Capabilities& can)
       : store_(store), clock_(clock), direct_(!can.needs_batching), parallel_(can.parallel) {}
 
-  // Blocks until the reply is there or the store gave up, at most until the deadline. The request
-  // travels with others and is back, as it was, when this returns. `sent` is now; if the request
-  // has to gather first, it becomes the time when it went.
+  // Blocks until the reply arrives or the store gives up, at most until the deadline. The request
+  // is moved into a batch and moved back before this returns. `sent` is the current time; if the
+  // request has to wait in a batch, it is set to the time when the batch was sent.
   Result<Reply> submit(Request& request, Deadline deadline, Instant& sent);
 
  private:
@@ -47,21 +47,21 @@ class Batcher {
     std::size_t index = 0;  // among the requests that were sent
   };
 
-  // Shared by its callers: the last of them to leave may be the one that sends.
+  // Owned by all its callers together: the sender may be the last of them to leave.
   struct Batch {
     // Under the mutex of the batcher:
     std::vector<Place> places;
     bool may_go = false;
-    bool led = true;         // the first caller is still there, and waits to send it
-    bool sealed = false;     // nobody comes or leaves any more, the requests are the batch's own
-    std::size_t sender = 0;  // the place of whom it was handed to; 0: nobody
+    bool led = true;         // the first caller still waits to send it
+    bool sealed = false;     // no caller joins or leaves any more; the batch owns the requests
+    std::size_t sender = 0;  // the place of the caller it was handed to; 0: not handed over
     std::condition_variable go;
 
     std::mutex packing;  // held while the requests are taken from the callers
     std::vector<Request> requests;
     Instant sent;
 
-    std::optional<Result<std::vector<Reply>>> replies;  // there once it is answered
+    std::optional<Result<std::vector<Reply>>> replies;  // set when it is answered
     FutexValue state;
   };
   static constexpr std::uint32_t kHanded = 1;
@@ -92,7 +92,7 @@ class Batcher {
   const bool direct_;
   const std::size_t parallel_;
   std::mutex mutex_;
-  std::array<Lane, 2> lanes_;  // endings in the second
+  std::array<Lane, 2> lanes_;  // requests that only end something use the second
   std::size_t in_flight_ = 0;
 };
 

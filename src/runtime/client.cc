@@ -40,7 +40,7 @@ Error stopped_waiting(bool in_doubt) {
   return {.code = Code::cancelled, .message = "the wait was cancelled", .in_doubt = in_doubt};
 }
 
-// Of an acquire that was granted while the client closed.
+// For an acquire that was granted while the client closed.
 Error closed() {
   return {.code = Code::cancelled, .message = "the client was closed", .in_doubt = true};
 }
@@ -140,7 +140,7 @@ Result<Reply> LockClient::Core::submit(Request& request, Deadline deadline) {
   return batcher_.submit(request, deadline, sent);
 }
 
-// Everything that can be refused without asking the store is refused here.
+// Checks everything that can be refused without asking the store.
 Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
                                           const AcquireOptions& options) {
   if (inherited()) return runtime::client_of_parent();
@@ -198,13 +198,13 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
               .schema_version = request.schema_version,
               .sent = sent};
   auto held = std::make_shared<HeldLease>(*this, std::move(grant));
-  // Not in the constructor: the Keeper's threads may ask for a share of it at once.
+  // Not in the constructor: the Keeper's threads may call shared_from_this() at once.
   keeper_.keep(*held);
   HeldLease& shown = *held;
   Lease lease(shared_from_this(), std::move(held));
   if (!lease.valid()) {
-    // The reply took longer than the lease lasts. Letting it go is all that can be done with it;
-    // the caller has waited long enough. A note that came with it is written.
+    // The reply took longer than the lease lasts, so the lease is of no use. Release it without
+    // making the caller wait for that. A note of the request has been written.
     lease.release_async();
     return Error{.code = Code::unavailable,
                  .message = "the store answered too late for a TTL of " +
@@ -254,7 +254,7 @@ Result<LockClient::Core::RetryPlan> LockClient::Core::not_granted(const Request&
   const bool waits = request.queue_ttl > Millis(0);
   if (!reply) {
     const Error& error = reply.error();
-    // Until then the request may still take effect; after it, repeating or undoing it is safe.
+    // Before this instant the request may still take effect; then it is safe to repeat or undo it.
     const Instant safe_at = error.in_doubt ? sent + can_.apply_limit : clock_->now() + Millis(50);
     if (waits && error.retryable && safe_at < deadline) {
       return RetryPlan{.until = safe_at, .so_far = error};
@@ -271,7 +271,8 @@ Result<LockClient::Core::RetryPlan> LockClient::Core::not_granted(const Request&
                    .so_far = std::move(busy)};
 }
 
-// Ends whatever the acquire came to. In doubt, it may still be on its way.
+// Undoes an acquire. If it is in doubt, the request may still reach the store after the cancel, so
+// the cancel leaves a tombstone.
 void LockClient::Core::take_back(const Request& acquire, bool in_doubt) {
   Request cancel = undoing(acquire);
   if (in_doubt) cancel.tombstone_ttl = 2 * can_.apply_limit;
@@ -303,7 +304,7 @@ class WaitingCount {
   const LockName name_;
 };
 
-// Where a blocked caller and the hub meet.
+// What a blocked caller and the wait hub share.
 struct WaitSlot {
   std::mutex mutex;
   std::condition_variable signal;
@@ -340,7 +341,8 @@ Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request,
     slot->signal.notify_all();
   });
   std::unique_lock lock(slot->mutex);
-  // The hub ends the wait at the deadline; if it is stuck in the store then, we do not wait for it.
+  // The hub ends the wait at the deadline, unless it is inside a slow store call: do not wait for
+  // that.
   const Instant patience = deadline + Millis(200);
   while (!slot->result && !slot->stopped && clock_->now() < patience) {
     clock_->wait(lock, slot->signal, patience);
@@ -349,7 +351,7 @@ Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request,
     slot->left = true;
     const bool stopped = slot->stopped;
     lock.unlock();
-    // The hub gives a grant back that comes of it all the same, but not its note.
+    // If the acquire is granted after all, the hub releases the grant; its note stays written.
     const bool in_doubt = hub_.abandon(request.grant);
     if (stopped) return stopped_waiting(in_doubt);
     unanswered.code = Code::timed_out;
@@ -371,7 +373,8 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
                                                                    .then = std::move(then),
                                                                    .observer = observer_,
                                                                    .clock = clock_});
-  // Not here: the caller may hold what its callback takes. But a forked child has no other thread.
+  // Not on this thread, whose caller may hold a mutex that the callback takes; but a forked child
+  // has no other thread.
   const auto refuse = [&](Error why) {
     if (inherited()) return pending->finish(std::move(why));
     hub_.call([pending, why = std::move(why)] { pending->finish(why); });
@@ -386,7 +389,8 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
                       });
 }
 
-// On a thread of the async_batcher, which this client outlives; but it may be going.
+// On a thread of the AsyncBatcher. This object still exists, but it may be closing: then
+// weak_from_this() gives nothing.
 void LockClient::Core::answered(const std::shared_ptr<AsyncAcquire>& pending, Request& request,
                                 Result<Reply>& reply, Instant sent) {
   const auto self = weak_from_this().lock();

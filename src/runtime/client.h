@@ -15,7 +15,7 @@
 
 namespace baton {
 
-// What all copies of a LockClient and all of its leases share.
+// The state that all copies of a LockClient and all of its leases share.
 class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
  public:
   static std::shared_ptr<Core> make(std::shared_ptr<LockStore> store, ClientOptions options,
@@ -33,27 +33,28 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
   [[nodiscard]] runtime::WaitHub& hub() { return hub_; }
   [[nodiscard]] runtime::AsyncBatcher& async_batcher() { return async_batcher_; }
   [[nodiscard]] bool on_own_thread() const;
-  // Whether this process is a child of the one that made the client: it can do nothing here.
+  // Whether this process is a forked child of the one that made the client: see inherited.h.
   [[nodiscard]] bool inherited() const { return forks_ != core::forks(); }
   [[nodiscard]] const Policy& policy() const { return policy_; }
   [[nodiscard]] const std::string& owner() const { return owner_; }
   [[nodiscard]] const Capabilities& can() const { return can_; }
-  // How long a caller waits for the answer to one request: the store's own limit, and the way back.
+  // How long a caller waits for one reply: the store's own limit, and time for the reply to arrive.
   [[nodiscard]] Millis request_limit() const { return can_.apply_limit + Millis(500); }
   [[nodiscard]] ClientObserver* observer() const { return observer_.get(); }
 
  private:
   Core(std::shared_ptr<LockStore> store, ClientOptions options, Policy policy);
 
-  // Returns when all is stopped and the last requests are answered, or after kCloseTimeout; then
-  // the rest is done in the background. The last reference may also go in a callback, on our own
-  // thread, which cannot join itself. In a forked child nothing is destroyed.
+  // Returns when all threads are stopped and the last requests are answered, or after
+  // kCloseTimeout; the rest is then finished in the background. It uses another thread, because the
+  // last reference may be dropped in a callback on one of our own threads, which cannot join
+  // itself. In a forked child nothing is destroyed.
   static void destroy(Core* core);
 
-  // Until the hub asks again for somebody.
+  // When the wait hub is to ask again for an acquire that was not granted.
   struct RetryPlan {
     Instant until;
-    bool queued = false;  // it stands in the store's queue
+    bool queued = false;  // it has a place in the store's queue
     Error so_far;         // why it does not have the lock yet
   };
 
@@ -65,9 +66,9 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
                           RetryPlan plan);
 
   Result<Request> prepare(const std::vector<LockName>& set, const AcquireOptions& options);
-  // Takes the request and the reply apart.
+  // Makes a lease of a granted acquire. Moves from the request and the reply.
   Result<Lease> lease(std::vector<LockName> set, Request& request, Reply& reply, Instant sent);
-  // What becomes of an acquire that was not granted at once: a plan, or its end.
+  // What to do about an acquire that was not granted at once: wait by this plan, or fail.
   Result<RetryPlan> not_granted(const Request& request, const Result<Reply>& reply, Instant sent,
                                 Deadline deadline);
   void take_back(const Request& acquire, bool in_doubt);

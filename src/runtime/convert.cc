@@ -1,11 +1,11 @@
-// How a lease changes its mode. The store may have made a change whose reply was lost, so the lease
-// claims the weaker of both modes while it does not know: going down, from before it asks; going
-// up, until it was told.
+// How a lease changes its mode. The store may have made a change whose reply was lost. While that
+// is unknown, the lease claims the weaker of the two modes: on the way down, from before it sends
+// the request; on the way up, until the request is granted.
 //
 //   turn taken ──▶ asking ──granted──▶ new mode, turn given back
 //                    │ └──refused, timed out──▶ old mode, turn given back
-//                    └──in doubt to the end──▶ weaker mode; the hub asks the store for just that,
-//                                              and gives the turn back when the store has answered
+//                    └──in doubt to the end──▶ weaker mode; the hub converts the store to it, and
+//                                              gives the turn back when the store has answered
 
 #include <algorithm>
 
@@ -21,12 +21,13 @@
 namespace baton::runtime {
 namespace {
 
-// At the latest in time to refresh the place in the queue.
+// How long to wait before asking again: soon enough to refresh the place in the queue.
 Millis pause_after(const Reply& reply, Millis queue_ttl) {
   return std::clamp(reply.retry_after, kAskFloor, std::clamp(queue_ttl / 3, kAskFloor, kAskEvery));
 }
 
-// A store that keeps a place for somebody says busy only if it cannot touch the name just now.
+// Whether to go on waiting. To a request that would queue, a store answers busy only if it cannot
+// touch the name at the moment.
 bool waits_on(const Reply& reply, const Request& request) {
   return reply.outcome == Outcome::queued ||
          (reply.outcome == Outcome::busy && request.queue_ttl > Millis(0));
@@ -46,7 +47,8 @@ void HeldLease::Conversion::doubt(Instant until) {
   in_queue = request.queue_ttl > Millis(0);
 }
 
-// To whoever is told to queue, no earlier request was granted, and none can be that is too late.
+// A `queued` reply shows that no earlier request was granted. If it was sent after late_until, no
+// earlier request can take effect any more either, so the doubt is over.
 void HeldLease::Conversion::heard(const Reply& reply, Instant sent) {
   if (reply.outcome == Outcome::queued && sent >= late_until) in_doubt = false;
 }
@@ -86,7 +88,7 @@ bool HeldLease::take_turn(Instant deadline, Instant limit) {
     clock.wait(lock, poked_, deadline);
   }
   converting_ = true;
-  // A request of the one before may still reach the store, and must not undo what this one does.
+  // A request of the previous convert may still reach the store and must not undo this one.
   while (!ended_ && clock.now() < late_until_) {
     if (clock.now() >= limit) {
       converting_ = false;
@@ -105,7 +107,8 @@ void HeldLease::give_turn(Instant late_until) {
   poked_.notify_all();
 }
 
-// What every name was asked for. One that is also above another of the set is held at more.
+// The mode that the caller asked for. A name that is also an ancestor of another name of the set is
+// held at a stronger mode, so take the weakest.
 Mode HeldLease::asked_mode() const {
   const std::lock_guard lock(mutex_);
   Mode weakest = targets_.front().mode;
@@ -116,9 +119,9 @@ Mode HeldLease::asked_mode() const {
   return weakest;
 }
 
-// It names the modes that the lease ends in, not the one that the caller asks for: only then may it
-// be repeated, and only then do the names above follow. From IX, S leads to SIX; asked for S again,
-// the store would go down to S.
+// The request names the resulting modes, not the one that the caller asks for. Only so can it be
+// repeated, and only so do the ancestors follow: from IX, a convert to S results in SIX; if S were
+// sent and repeated, the store would go down to S.
 Result<Request> HeldLease::conversion_to(Mode mode) const {
   const Mode target = converted(asked_mode(), mode);
   const Policy& policy = client_.policy();
@@ -137,8 +140,8 @@ Result<Request> HeldLease::conversion_to(Mode mode) const {
   return convert;
 }
 
-// Until the store has said yes or no, or the time is up. Somebody who does not wait for a lock
-// still waits as long as one request may take to learn what became of it.
+// Asks until the store has granted or refused, or the time is up. Even a caller that does not wait
+// for the lock waits as long as one request may take, to learn its outcome.
 Result<void> HeldLease::ask(Conversion& conversion) {
   Clock& clock = client_.clock();
   const Request& convert = conversion.request;
@@ -222,8 +225,8 @@ Error HeldLease::give_up(const Conversion& conversion, Error error) {
   return error;
 }
 
-// At once, if the turn is given back now: a cancel that came later would cost the next convert its
-// place.
+// Leaves the queue before this returns if the turn is given back now: a later cancel would remove
+// the next convert from the queue.
 void HeldLease::leave_queue(bool at_once, Instant limit) {
   Request cancel = request(Verb::cancel);
   cancel.converting = true;
@@ -234,9 +237,9 @@ void HeldLease::leave_queue(bool at_once, Instant limit) {
   client_.hub().undo(std::move(cancel), client_.clock().now(), over());
 }
 
-// Makes the store agree with what the lease claims: less than it may have, so nobody is in the way.
-// Not before all of what was asked has arrived or never will. The turn stays taken until then: a
-// convert up must not be followed by this one down.
+// Converts the store to the modes that the lease claims. They are no stronger than what the store
+// may have, so nothing conflicts. Starts when no earlier request can arrive any more. The turn
+// stays taken until then: this convert down must not follow a later convert up.
 void HeldLease::reconcile_store(Instant from) {
   const Instant now = client_.clock().now();
   client_.hub().undo(request(Verb::convert), from, now + kMaxTtl,
@@ -247,11 +250,12 @@ void HeldLease::reconcile_store(Instant from) {
                      });
 }
 
-// If it was refused, the store keeps too much, which harms nobody's trust, until the lease ends.
+// If the store refused, it keeps a stronger mode than the lease claims until the lease ends, which
+// is safe.
 void HeldLease::store_reconciled(const Reply& reply, Instant sent) {
   if (reply.outcome == Outcome::granted) take_over(request(Verb::convert).targets, reply, sent);
   if (reply.outcome == Outcome::lost) lose(Loss::refused, reply.message);
-  // Those that the hub sent before this one may have come to nothing yet.
+  // Earlier tries of the hub may still reach the store.
   give_turn(client_.clock().now() + client_.can().apply_limit);
 }
 

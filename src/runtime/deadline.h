@@ -7,7 +7,7 @@
 
 namespace baton::runtime {
 
-// Whoever waits for ever says so with a number that no clock can add to its own.
+// Clamps the wait, so that Millis::max() does not overflow the clock.
 [[nodiscard]] inline Deadline deadline_after(Instant now, Millis wait) {
   return now + std::clamp(wait, Millis(0), kMaxWait);
 }

@@ -4,8 +4,8 @@
 
 namespace baton::runtime {
 
-// Requests that only end something, or only look: a store need not wait for its disk to answer
-// them, and shall not have to because of their company.
+// Whether a request only ends something, or only reads. A store can answer such requests without
+// a disk flush, so they are not put into one batch with requests that need one.
 [[nodiscard]] inline bool only_ends_something(const Request& request) {
   switch (request.verb) {
     case Verb::release: return request.change.empty();

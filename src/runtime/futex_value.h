@@ -15,10 +15,10 @@
 
 namespace baton::runtime {
 
-// A number that one thread sets and many wait for, with one call of the kernel and no lock to queue
-// for afterwards. std::atomic::wait would do, but libstdc++'s gives up the processor many times
-// before it sleeps, which with many callers costs more than all the rest; a condition variable
-// makes everybody who is woken take its mutex in turn.
+// A number that one thread sets and many threads wait for. Waking all of them is one system call,
+// and they need no lock afterwards: a condition variable would make every woken thread take its
+// mutex in turn. std::atomic::wait would do, but libstdc++'s yields the processor many times before
+// it sleeps, which with many callers costs more than everything else.
 class FutexValue {
  public:
   void set(std::uint32_t value) {
@@ -26,9 +26,9 @@ class FutexValue {
     syscall(SYS_futex, &value_, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
   }
 
-  // Until it is another than `seen`, or the deadline has passed. Gives what it is then.
+  // Waits until the value differs from `seen` or the deadline has passed. Returns the value.
   std::uint32_t wait(std::uint32_t seen, const Clock& clock, Deadline deadline) {
-    // The kernel knows neither CLOCK_BOOTTIME here nor the clock of a test: look at it again soon.
+    // A futex takes neither CLOCK_BOOTTIME nor a test's clock, so check the clock in short steps.
     constexpr std::chrono::nanoseconds kStep = std::chrono::milliseconds(100);
     for (;;) {
       const auto value = value_.load(std::memory_order_acquire);
@@ -42,7 +42,7 @@ class FutexValue {
 
  private:
   std::atomic<std::uint32_t> value_{0};
-  static_assert(sizeof(value_) == sizeof(std::uint32_t), "the kernel looks at the number itself");
+  static_assert(sizeof(value_) == sizeof(std::uint32_t), "a futex is a plain 32-bit number");
 };
 
 }  // namespace baton::runtime

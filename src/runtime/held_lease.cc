@@ -53,7 +53,7 @@ Millis HeldLease::remaining() const {
   return std::max(left, Millis(0));
 }
 
-// In a forked child the callbacks of the parent must not run: it gets a token of its own.
+// In a forked child the parent's callbacks must not run, so the child gets a token of its own.
 std::stop_token HeldLease::lost() const {
   if (!inherited()) return stop_.get_token();
   std::stop_source fired;
@@ -71,7 +71,7 @@ Error HeldLease::lost_error() const {
   return {.code = Code::lost, .message = "the lease is lost: " + why_lost()};
 }
 
-// What is left of the grant in the store is over by then, whatever happens.
+// By then the grant has expired in the store, whatever happens.
 Instant HeldLease::over() const { return trusted_until() + core::margin(ttl_); }
 
 Mode HeldLease::mode() const {
@@ -86,7 +86,7 @@ std::vector<FenceToken> HeldLease::tokens() const {
   return core::fence_tokens(targets_, tokens_);
 }
 
-// Among the targets, of which only the modes ever change.
+// The index in targets_, of which only the modes ever change.
 std::size_t HeldLease::place_of(const LockName& name) const {
   const std::string key = key_of(client_.policy(), name);
   const auto found =
@@ -118,8 +118,8 @@ Request HeldLease::request(Verb verb) const {
 
 Request HeldLease::renewal() const { return request(Verb::renew); }
 
-// Only ever later: the reply may have been overtaken by that of a younger request. It brings back
-// no lease that has ended, because valid() does not ask for the time then.
+// Only moves the time forward: the reply of a later request may have arrived first. A lease that
+// has ended stays ended, because valid() checks ended_ first.
 void HeldLease::renewed(Instant sent) {
   const auto until = core::trusted_until(sent, ttl_).time_since_epoch().count();
   auto known = trusted_until_.load(std::memory_order_acquire);
@@ -221,7 +221,7 @@ void HeldLease::let_go() {
   (void)release({});
 }
 
-// Nobody else can have been granted the lock before what the store knows of it is over.
+// The overlap counts from over(): before that the store cannot have granted the lock to another.
 void HeldLease::tell(const Result<void>& released, Instant at) const {
   const auto overlap = at - over();
   observer()->released({.name = name(),
@@ -230,7 +230,8 @@ void HeldLease::tell(const Result<void>& released, Instant at) const {
                         .overlap = std::max(overlap, Instant::duration(0))});
 }
 
-// In this order: nobody works on under a lock that is being given away.
+// Ends the lease before the request is sent, so that no work goes on under a lock that is being
+// released.
 Request HeldLease::last_request(NoteChange final_note) {
   if (!valid()) lost_ = true;
   end("released");
@@ -245,7 +246,8 @@ Result<void> HeldLease::give_back(const ReleaseOptions& options, Deadline deadli
   release.to = options.to;
   auto reply = client_.submit(release, deadline);
   if (reply && reply->outcome == Outcome::denied) {
-    // The successor has gone since we looked; the lease is over all the same, so the queue gets it.
+    // The successor has left the queue since check_successor(). The lease has ended anyway, so
+    // release it to the queue.
     release.to.clear();
     reply = client_.submit(release, deadline);
   }
@@ -259,7 +261,7 @@ Result<void> HeldLease::given_back(Request& release, Result<Reply>& reply) {
                   .retryable = true};
   }
   if (!reply) {
-    // The hub repeats it, note and all, so it may yet be written.
+    // The hub repeats the release with its note, so both may still be written.
     client_.hub().undo(std::move(release), client_.clock().now(), over());
     Error error = reply.error();
     error.in_doubt = true;
@@ -274,7 +276,8 @@ bool HeldLease::was_lost() const { return lost_ || (!released_ && !valid()); }
 Result<void> HeldLease::finish() {
   if (inherited()) return lost_error();
   if (!released_ && !was_lost()) {
-    // What fails otherwise is repeated in the background: nobody else had the lock meanwhile.
+    // Another error is no failure here: no other client had the lock during the work, and the hub
+    // repeats the release.
     auto released = release({});
     if (!released && released.error().code == Code::lost) return released;
   }

@@ -17,7 +17,7 @@ namespace baton::runtime {
 
 class Keeper;
 
-// What a granted request leaves behind: enough to renew, convert and release it.
+// A granted request: what is needed to renew, convert and release it.
 struct Grant {
   GrantId id;
   std::vector<LockName> names;  // as the caller asked
@@ -30,8 +30,9 @@ struct Grant {
   Instant sent;  // before the request that was granted
 };
 
-// The state behind a Lease, which also keeps the client alive. The Keeper's threads borrow it for
-// the time of a renewal; it must not own the client, or one of them might be the last to let go.
+// The state behind a Lease. The Lease also owns a reference to the client; this object must not,
+// because the Keeper's threads share it during a renewal, and one of them could then destroy the
+// client that they belong to.
 class HeldLease : public std::enable_shared_from_this<HeldLease> {
  public:
   HeldLease(LockClient::Core& client, Grant grant);
@@ -45,7 +46,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   [[nodiscard]] std::stop_token lost() const;
   [[nodiscard]] std::string why_lost() const;
 
-  // The rest of these are the Lease's own words: see baton/lease.h.
+  // As in Lease: see baton/lease.h.
   [[nodiscard]] const LockName& name() const { return names_.front(); }
   [[nodiscard]] const std::string& key() const { return key_; }
   [[nodiscard]] GrantId id() const { return id_; }
@@ -58,9 +59,9 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   Result<void> convert(Mode mode, Millis wait);
   Result<void> release(const ReleaseOptions& options);
   void release_async(NoteChange final_note, std::function<void(Result<void>)> then);
-  void let_go();  // nobody has it any more
+  void let_go();  // the Lease is destroyed
 
-  // The end of with_lock: releases, unless that was done; `lost` if the lease ended before.
+  // The end of with_lock: releases, unless it was released. `lost` if the lease ended before.
   Result<void> finish();
 
   // For the Keeper.
@@ -69,16 +70,16 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   void lose(Loss loss, const std::string& why);
   [[nodiscard]] Instant trusted_until() const;
 
-  // From now on the observer is told of it: somebody has it.
+  // The caller gets the lease: from now on the observer is told of it.
   void show() { shown_ = true; }
 
-  // Something may have changed for a pending convert.
+  // Makes a pending convert ask again.
   void poke();
 
  private:
   friend class Keeper;
 
-  [[nodiscard]] ClientObserver* observer() const;  // null: nobody is told
+  [[nodiscard]] ClientObserver* observer() const;  // null: none, or not shown yet
   [[nodiscard]] Request request(Verb verb) const;
   bool end(const std::string& why);
   Result<void> begin_release(const NoteChange& final_note);
@@ -96,10 +97,10 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   struct Conversion {
     Request request;
     Instant deadline;  // of the wait
-    Instant limit;     // of the call: a request may be under way when the wait ends
+    Instant limit;     // of the call: a request may be in flight when the wait ends
     std::vector<Target> before = {};
-    bool in_queue = false;  // or may be
-    bool in_doubt = false;  // a request may have changed the mode, or may do so until:
+    bool in_queue = false;  // it is queued in the store, or may be
+    bool in_doubt = false;  // a request may have changed the mode, or may do so until late_until
     Instant late_until = Instant{};
 
     void doubt(Instant until);
@@ -136,16 +137,16 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
   std::stop_source stop_;
 
   mutable std::mutex mutex_;
-  std::vector<Target> targets_;  // never more than the store keeps for it
+  std::vector<Target> targets_;  // modes never stronger than the store's
   std::vector<Token> tokens_;
   Note note_;
   std::string why_;
   std::condition_variable poked_;
   std::uint64_t pokes_ = 0;
-  bool converting_ = false;  // whose turn it is to convert: one at a time
-  Instant late_until_;       // what the last one asked for may still happen
+  bool converting_ = false;  // a convert has the turn: one at a time
+  Instant late_until_;       // until then a request of the last convert may still take effect
 
-  // The Keeper's, under its mutex: a place in the list of its ttl, in the order of sent_.
+  // The Keeper's, under its mutex: the links of the list of this TTL, ordered by sent_.
   HeldLease* previous_ = nullptr;
   HeldLease* next_ = nullptr;
   bool kept_ = false;

@@ -1,8 +1,8 @@
 #pragma once
 
-// What a forked child does with the clients and leases of its parent: nothing. Their threads are
-// not there, a mutex may be locked for ever, and their connections are the parent's, so they are
-// never destroyed either.
+// A forked child must not use the clients and leases of its parent: their threads do not exist in
+// the child, a mutex may be locked for ever, and the connections belong to the parent. For the same
+// reasons they are never destroyed in the child.
 
 #include <memory>
 #include <vector>
@@ -21,7 +21,7 @@ inline Error client_of_parent() {
 inline constexpr const char* kLeaseOfParent =
     "it belongs to the parent of this process, which made it before the fork";
 
-// Where a leak checker finds it.
+// Keeps a reference, so that a leak checker does not report the object.
 inline void keep_for_ever(std::shared_ptr<void> object) {
   static auto* const kept = new std::vector<std::shared_ptr<void>>;
   kept->push_back(std::move(object));

@@ -9,9 +9,9 @@
 namespace baton::runtime {
 namespace {
 
-// The threads look around this often even if nothing is kept. So a lease that is not due before
-// then need not wake them, which matters if it is gone again before they have woken up: the next
-// one would wake them again, and so on.
+// The threads look at their lists this often even if these are empty. So a lease that is due later
+// need not wake them. Otherwise each of many short leases would wake a thread that finds the lease
+// gone again.
 constexpr Millis kLookEvery{1000};
 
 Millis retry_pause(Millis ttl) { return std::clamp(ttl / 20, Millis(50), Millis(1000)); }
@@ -86,7 +86,7 @@ void Keeper::drop(HeldLease& lease) {
 
 Instant Keeper::renewed(HeldLease& lease, Instant sent) {
   const std::lock_guard lock(mutex_);
-  // Under the mutex: to the watchdog, a lease and its place in the list end at the same time.
+  // Under the mutex, so that the watchdog sees the new time and the new place in the list together.
   lease.renewed(sent);
   const Instant due = lease.sent_ + core::renew_after(lease.ttl_);
   if (!lease.kept_ || sent <= lease.sent_) return due;
@@ -113,21 +113,22 @@ void Keeper::poke(GrantId grant) {
   renew_signal_.notify_one();
 }
 
-// The first to renew now, of this one and those behind it. If there is one to renew later, `next`
-// is not after that.
+// The first lease to renew now, from this one on. `next` becomes the time of the next later renewal
+// if that is earlier.
 HeldLease* Keeper::first_due(HeldLease* lease, Instant now, Instant& next) {
   for (; lease != nullptr; lease = lease->next_) {
     const Instant at = std::max(lease->sent_ + core::renew_after(lease->ttl_), lease->retry_at_);
     if (at <= now) return lease;
     next = std::min(next, at);
-    // Those behind it were renewed later; only one that waits to retry hides others.
+    // The leases behind were renewed later, so none is due; only a lease that waits to retry may
+    // hide one that is.
     if (lease->retry_at_ == Instant{}) return nullptr;
   }
   return nullptr;
 }
 
-// The leases to renew now, those that were poked and then whichever ends first, and when to look
-// again.
+// The leases to renew now: first those that were poked, then by the time when they end. `next` is
+// when to look again.
 std::vector<std::shared_ptr<HeldLease>> Keeper::due(Instant now, Instant& next) {
   std::vector<std::shared_ptr<HeldLease>> leases;
   const auto take = [&](HeldLease* lease) {
@@ -211,7 +212,7 @@ void Keeper::renew(const std::vector<std::shared_ptr<HeldLease>>& leases) {
       retry_later({leases[i]});
     }
   }
-  // Last, because the holders' callbacks run in it: the leases that live on do not wait for them.
+  // Last, because lose() runs the holders' callbacks: the renewed leases do not wait for those.
   for (std::size_t i = 0; i < leases.size(); ++i) {
     const Reply& reply = (*replies)[i];
     if (reply.outcome == Outcome::granted || reply.outcome == Outcome::busy) continue;

@@ -18,11 +18,11 @@ namespace baton::runtime {
 
 // Keeps every lease of a client alive, or ends it in time.
 //
-// Two threads: one renews, in batches, and may be held up by the store; the other only looks at
-// the clock, so that lost() fires on time whatever the store does. Leases of one ttl stand in one
-// list in the order in which their last renewals were sent, so the next one to renew and the next
-// one to end are at the front. Replies come back nearly in that order, so a lease finds its place
-// within a few steps from the back.
+// Two threads: the renewer sends renewals in batches and may be held up by the store; the watchdog
+// only looks at the clock, so that lost() fires on time whatever the store does. The leases of one
+// TTL are in one list, in the order in which their last renewals were sent: the next one to renew
+// and the next one to end are at the front. Replies arrive nearly in that order, so a renewed lease
+// finds its new place within a few steps from the back.
 class Keeper {
  public:
   Keeper(LockStore& store, Clock& clock, ClientObserver* observer = nullptr);
@@ -31,11 +31,12 @@ class Keeper {
   void keep(HeldLease& lease);
   void drop(HeldLease& lease);
 
-  // The lease got a full ttl by a request sent then; others, sent later, may have been answered
-  // before. Gives when that was due.
+  // A request sent at `sent` has renewed the lease for a full TTL. A later request may have been
+  // answered before it. Returns when this renewal was due.
   Instant renewed(HeldLease& lease, Instant sent);
 
-  // A wake-up for a grant that nobody waits for: it may be held and broken, or converting.
+  // A wake-up for a grant that does not wait: its lease may be revoked or converting, so renew it
+  // now and look again at a pending convert.
   void poke(GrantId grant);
 
   [[nodiscard]] bool on_own_thread() const;
@@ -68,9 +69,9 @@ class Keeper {
   std::condition_variable watch_signal_;
   std::map<Millis, List> lists_;
   std::unordered_map<GrantId, HeldLease*> by_grant_;
-  std::unordered_set<HeldLease*> poked_;  // to be renewed out of turn: perhaps broken
-  Instant renew_at_ = Instant::max();     // what the threads sleep until: only an earlier
-  Instant watch_at_ = Instant::max();     // time wakes them, so most leases wake nobody
+  std::unordered_set<HeldLease*> poked_;  // to be renewed out of turn: perhaps revoked
+  Instant renew_at_ = Instant::max();     // the threads sleep until these times. Only an earlier
+  Instant watch_at_ = Instant::max();     // time wakes them, so most new leases wake no thread
   std::jthread renewer_;
   std::jthread watchdog_;
 };

@@ -17,7 +17,7 @@ Lease::~Lease() {
       return;
     }
     held_->let_go();
-  } catch (...) {  // NOLINT: out of memory; the lock ends by its ttl
+  } catch (...) {  // NOLINT: out of memory; the lock expires
   }
 }
 

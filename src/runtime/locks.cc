@@ -62,7 +62,7 @@ Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
   Request look = look_at(key_of(core_->policy(), name));
   auto reply = core_->submit(look, runtime::deadline_after(core_->clock().now(), timeout));
   if (!reply) return reply.error();
-  // Somebody keeps the store from reading it, or it is damaged.
+  // The name is blocked at the moment, or damaged.
   if (!reply->info) return runtime::error_of(*reply, look);
   return std::move(*reply->info);
 }
@@ -84,8 +84,8 @@ Result<std::vector<HolderInfo>> LockClient::break_lock(const LockName& name,
   if (reply->outcome != Outcome::done) return runtime::error_of(*reply, request);
   std::vector<HolderInfo> hit = std::move(reply->holders);
   if (options.immediately) return hit;
-  // A holder that has released keeps the name only for its at_least_for: nobody is left to wait
-  // for.
+  // A holder that has released keeps the name only for its at_least_for time and acknowledges
+  // nothing, so end it at once.
   request.immediately = true;
   for (const HolderInfo& holder : hit) {
     if (!holder.released) continue;

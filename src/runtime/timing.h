@@ -4,11 +4,11 @@
 
 namespace baton::runtime {
 
-// How often one that waits asks again, whatever the store suggests.
+// A waiter asks again within these limits, whatever retry_after the store suggests.
 inline constexpr Millis kAskEvery{1000};
 inline constexpr Millis kAskFloor{20};
 
-// For what is left to say when a client closes.
+// How long closing a client may take, for the requests that are still to be sent.
 inline constexpr Millis kCloseTimeout{2000};
 
 }  // namespace baton::runtime

@@ -32,14 +32,14 @@ Error busy_error(Code code, const Reply& reply, const Request& request) {
           .retry_after = reply.retry_after};
 }
 
-// By somebody else, or by its own first try: that was granted, its answer was lost, and the grant
-// has expired since.
+// Superseded by another client, or by the acquire's own first try, if that was granted, its reply
+// was lost, and the grant has expired since.
 Error perhaps_superseded(const Error& error) {
   return {.code = Code::unavailable,
           .message = error.message + ", or this acquire was: a first try was not answered"};
 }
 
-// The lease is over all the same, so the queue gets the lock.
+// The lease has ended anyway, so the next waiter of the queue gets the lock.
 bool successor_has_gone(const Request& undo, const Reply& reply) {
   return reply.outcome == Outcome::denied && !undo.to.empty();
 }
@@ -116,8 +116,8 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
   if (so_far.in_doubt) entry.doubt();
   entry.last = std::move(so_far);
   if (stop.stop_possible()) {
-    // Runs on the thread that stops, perhaps right here under our mutex: so it takes no lock. A
-    // notification that falls between the check and the wait costs the hub's next look.
+    // Runs on the stopping thread, perhaps inside this call with the mutex held, so it takes no
+    // lock. A notification between the hub's check and its wait is noticed at the hub's next look.
     entry.on_stop = std::make_unique<std::stop_callback<std::function<void()>>>(stop, [this] {
       signalled_ = true;
       signal_.notify_one();
@@ -132,7 +132,7 @@ void WaitHub::wait(Request acquire, Deadline deadline, Instant from, bool queued
 bool WaitHub::abandon(GrantId grant) {
   const std::lock_guard lock(mutex_);
   const auto it = waiting_.find(grant);
-  if (it == waiting_.end()) return true;  // its end was under way
+  if (it == waiting_.end()) return true;  // it ends at this moment
   it->second.abandoned = true;
   signalled_ = true;
   signal_.notify_one();
@@ -166,7 +166,7 @@ void WaitHub::wake(std::span<const GrantId> grants) {
     const Instant now = clock_.now();
     if (grants.empty()) {
       for (auto& [grant, waiting] : waiting_) {
-        // The line is back, but what was lost with it may still take effect.
+        // The connection is back, but a request that was lost with it may still take effect.
         if (waiting.queued || !waiting.in_doubt) waiting.wake(now);
       }
     }
@@ -181,7 +181,7 @@ void WaitHub::wake(std::span<const GrantId> grants) {
     }
     signalled_ = true;
   }
-  signal_.notify_one();  // whoever it wakes needs the mutex, and somebody waits for the lock
+  signal_.notify_one();  // without the mutex, which the woken thread needs at once
   for (const GrantId grant : strays) stray_(grant);
 }
 
@@ -215,7 +215,7 @@ void WaitHub::loop(const std::stop_token& stop) {
   close();
 }
 
-// Nobody is left waiting for an answer that will not come, nor in a queue that it has left.
+// Ends all waits: every callback is called, and every place in a queue is given up.
 void WaitHub::close() {
   Finished finished;
   std::vector<Request> batch;
@@ -238,7 +238,7 @@ void WaitHub::close() {
   }
   for (auto& call : calls) call();
   for (auto& [then, result] : finished) then(std::move(result));
-  // One try: what does not reach the store ends by its own time there.
+  // One try: if it does not reach the store, the grants and waiters there expire.
   if (batch.empty()) return;
   const Instant limit = clock_.now() + kCloseTimeout;
   const auto replies = store_.apply(batch, limit);
@@ -252,7 +252,8 @@ void WaitHub::close() {
   if (!for_the_queue.empty()) (void)store_.apply(for_the_queue, limit);
 }
 
-// Collects what is to be sent now, ends the waits that are over, and says when to look again.
+// Collects the requests to send now, ends the waits whose time is up, and returns when to look
+// again.
 Instant WaitHub::gather(Instant now, std::vector<Request>& batch, std::vector<Undo>& undoing,
                         Finished& finished) {
   Instant next = Instant::max();
@@ -287,12 +288,12 @@ Instant WaitHub::gather(Instant now, std::vector<Request>& batch, std::vector<Un
     }
     ++it;
   }
-  // An undo queued by give_up just now.
+  // give_up() may just have added one.
   for (const Undo& undo : undo_) next = std::min(next, undo.at);
   return next;
 }
 
-// Whether the time has come for one that waits in the store's queue and was not woken.
+// Whether a waiter that is queued in the store and was not woken is due to ask.
 bool WaitHub::somebody_asks(Instant now) const {
   return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
     const Waiting& waiting = entry.second;
@@ -322,7 +323,7 @@ void WaitHub::give_up(const Waiting& waiting, Instant from) {
   cancel.verb = Verb::cancel;
   cancel.grant = waiting.acquire.grant;
   cancel.targets = waiting.acquire.targets;
-  // An acquire whose fate is unknown may still be on its way.
+  // An acquire in doubt may still reach the store after this cancel.
   if (!waiting.queued) cancel.tombstone_ttl = 2 * apply_limit_;
   undo_.push_back({std::move(cancel), from, from + waiting.acquire.ttl + apply_limit_});
 }
@@ -367,12 +368,12 @@ void WaitHub::put_off(Undo undo, Instant now) {
   undo_.push_back(std::move(undo));
 }
 
-// Takes in one reply. A waiter that is through has no `then` any more.
+// Processes one reply. A waiter that is done has no `then` any more.
 void WaitHub::process_reply(Waiting& waiting, Reply& reply, Instant sent, Instant now,
                             Finished& finished) {
   waiting.backoff.reset();
   waiting.asking = false;
-  // Busy may mean that the store could not look.
+  // Busy may mean that the store could not read the name, so it ends no doubt.
   if (reply.outcome != Outcome::busy) waiting.in_doubt = false;
   switch (reply.outcome) {
     case Outcome::granted:
@@ -405,7 +406,8 @@ void WaitHub::process_reply(Waiting& waiting, Reply& reply, Instant sent, Instan
       }
       break;
     case Outcome::lost:
-      // Its place went stale or passed on while this process was held up: queue again.
+      // Its place in the queue expired, or its promotion passed on, while this process was held up:
+      // queue again.
       waiting.queued = false;
       waiting.ask_at = now + jitter(kAskFloor);
       return;
@@ -419,8 +421,8 @@ void WaitHub::process_reply(Waiting& waiting, Reply& reply, Instant sent, Instan
   waiting.then = nullptr;
 }
 
-// No reply is known. What may have happened all the same is asked again only when it can no longer
-// happen, so that a late request cannot follow its own repetition.
+// The store call failed. A request that may still take effect is repeated only when it can no
+// longer do so: a late request must not follow its own repetition.
 void WaitHub::failed(const std::vector<Request>& batch, const Error& error, Instant sent) {
   const Instant now = clock_.now();
   for (const Request& request : batch) {
@@ -428,7 +430,7 @@ void WaitHub::failed(const std::vector<Request>& batch, const Error& error, Inst
     if (it == waiting_.end()) continue;
     Waiting& waiting = it->second;
     waiting.asking = false;
-    // Not reached now does not settle what was in doubt before.
+    // A store that could not be reached now does not end an earlier doubt.
     if (error.in_doubt) waiting.doubt();
     waiting.last = error;
     waiting.ask_at = now + waiting.backoff.next(random_());

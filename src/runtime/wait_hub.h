@@ -19,20 +19,20 @@
 
 namespace baton::runtime {
 
-// A granted acquire: the reply, and when the request that it answers was sent.
+// A granted acquire: the reply, and when the request was sent.
 struct WaitResult {
   Reply reply;
   Instant sent;
   bool waited = false;
-  std::optional<std::chrono::nanoseconds> handover;  // since the wake-up that led to it
+  std::optional<std::chrono::nanoseconds> handover;  // time from the wake-up to the grant
 };
 
-// Everybody of this client who waits for a lock, on one thread.
+// All waiting acquires of this client, on one thread.
 //
-// Each waiter has a place in the store's queue. The hub asks for a waiter's turn when it is woken,
-// and for all of them at least every second, in one batch, so that a lost wake-up or a dead holder
-// costs a second and never the lock. It also undoes, in the background, what an unreachable store
-// left in doubt.
+// Each waiter has a place in the store's queue. The hub claims for a waiter when the waiter is
+// woken, and for all waiters at least every second, in one batch: a lost wake-up or a dead holder
+// costs a second, never the lock. The hub also undoes, in the background, requests that an
+// unreachable store left in doubt.
 class WaitHub final : public WakeSink {
  public:
   using Then = std::function<void(Result<WaitResult>)>;
@@ -42,24 +42,24 @@ class WaitHub final : public WakeSink {
   WaitHub(LockStore& store, Clock& clock, OnStray stray);
   ~WaitHub() override;
 
-  // `acquire` has queue_ttl set. With `queued`, it already stands in the store's queue. `from` is
-  // when to ask first, `so_far` what to say if nothing changes until the deadline; if that is in
-  // doubt, so is the acquire, and it is undone when nothing comes of it. `then` is called exactly
-  // once, on the hub's thread, by the deadline or when the call to the store that was under way at
-  // the deadline comes back.
+  // `acquire` has queue_ttl set. With `queued`, it already has a place in the store's queue. `from`
+  // is when to ask first. `so_far` is the error to report if nothing changes until the deadline; if
+  // it is in doubt, the acquire is undone when it is not granted. `then` is called exactly once, on
+  // the hub's thread, by the deadline, or when a store call that was in progress at the deadline
+  // returns.
   void wait(Request acquire, Deadline deadline, Instant from, bool queued, std::stop_token stop,
             Error so_far, Then then);
 
-  // The caller does not wait any more. If it was granted meanwhile, that is undone. Says whether
-  // something may have been written for it: a grant, which is undone, or a note, which stays.
+  // The caller does not wait any more. A grant that comes all the same is undone. Returns whether
+  // something may have been written: a grant, which is undone, or a note, which stays.
   bool abandon(GrantId grant);
 
-  // Sends a release or cancel, or a convert down, until the store has answered, or `until` has
-  // passed. A release whose successor has gone is sent again without one. `then` hears the answer
-  // if there is one, on the hub's thread.
+  // Sends a release, a cancel or a convert to a weaker mode, again until the store has answered or
+  // `until` has passed. A release whose successor no longer waits is sent again without one. `then`
+  // is called with the answer, if there is one, on the hub's thread.
   void undo(Request request, Instant from, Instant until, Then then = nullptr);
 
-  // Calls it soon, on the hub's thread.
+  // Calls `what` soon, on the hub's thread.
   void call(std::function<void()> what);
 
   void wake(std::span<const GrantId> grants) override;
@@ -80,23 +80,23 @@ class WaitHub final : public WakeSink {
     bool abandoned = false;
     std::stop_token stop;
     std::unique_ptr<std::stop_callback<std::function<void()>>> on_stop;
-    bool in_doubt = false;  // a request may have come through, or may still come
+    bool in_doubt = false;  // a request may have taken effect, or may still do so
     bool noted = false;     // a request that was in doubt may have written the note
-    bool asking = false;    // a request is on its way just now
+    bool asking = false;    // a request is in flight
     Instant ask_at;
-    Instant along_at = Instant::max();  // from then on it asks along with any other
+    Instant along_at = Instant::max();  // from then on it joins a batch that is sent anyway
     Instant refresh_at;
-    bool asked = false;  // and was told to wait
+    bool asked = false;  // the store has told it to wait
     std::optional<Instant> woken_at;
     core::Backoff backoff{Millis(50), Millis(1000)};
     Error last;  // why it does not have the lock yet
 
-    // No later answer can tell that a note was not written: the grant may have expired since.
+    // No later reply can show that the note was not written: the grant may have expired since.
     void doubt() {
       in_doubt = true;
       noted = noted || !acquire.change.empty();
     }
-    // What to tell a caller that does not get the lock.
+    // The error for a caller that does not get the lock.
     [[nodiscard]] Error end(Error error) const {
       error.in_doubt = error.in_doubt || in_doubt || noted;
       return error;
@@ -143,18 +143,18 @@ class WaitHub final : public WakeSink {
   std::unordered_map<GrantId, Waiting> waiting_;
   std::vector<Undo> undo_;
   std::vector<std::function<void()>> calls_;
-  bool closed_ = false;                // the thread takes no more calls
-  std::unordered_set<GrantId> early_;  // woken before we knew that they wait
+  bool closed_ = false;                // the thread runs no more calls
+  std::unordered_set<GrantId> early_;  // woken before wait() was called for them
   std::minstd_rand random_{std::random_device{}()};
   std::jthread thread_;
 };
 
-// When to ask again without being woken: as soon as something may have ended by itself, every
-// second at the latest, and twice within the time in which a promotion must be claimed, so that
-// waiters come through even if every wake-up is lost.
+// How long to wait before asking again without a wake-up: until something may have expired, a
+// second at most, and at most half of the time in which a promotion must be claimed, so that
+// waiters make progress even if every wake-up is lost.
 Millis ask_pause(const Reply& reply, const Request& acquire);
 
-// An outcome other than granted and queued, as the caller sees it.
+// The error that a caller gets for an outcome other than granted.
 Error error_of(const Reply& reply, const Request& request);
 
 }  // namespace baton::runtime
