@@ -53,8 +53,8 @@ Reply take(Step& step, const Claimant& claimant) {
   return granted(step, found);
 }
 
-// The grant is there: a promoted waiter comes for it, or a request is repeated. Either way its time
-// starts again, so that `granted` always means a full ttl from when this request was sent.
+// The grant exists: a promoted waiter claims it, or a request is repeated. Either way its time
+// starts again, so that `granted` always means a full TTL from when this request was sent.
 Reply take_again(Step& step) {
   if (auto why = not_holding(step)) return outcome(Outcome::lost, std::move(*why));
   NameState& first = *step.states[0];
@@ -84,7 +84,8 @@ bool any_held(const Step& step) {
   });
 }
 
-// A place in every queue of the request, all with one turn. Repeating it only refreshes.
+// Adds the request to the queue of each target, with one turn for all. A repetition only refreshes
+// the places.
 void queue_up(Step& step, const Claimant& claimant) {
   const StoreTime stale = step.now + StoreTime(step.request.queue_ttl);
   std::uint64_t turn = 0;

@@ -6,8 +6,8 @@
 
 namespace baton::core {
 
-// Doubles from `first` to `most`; `random` (any 64 bits) takes up to half of it off again, so that
-// many clients do not come back together.
+// Doubles from `first` to `most`. `random` (any 64 bits) takes off up to half, so that many clients
+// do not retry at the same moment.
 class Backoff {
  public:
   using Millis = std::chrono::milliseconds;

@@ -4,10 +4,10 @@
 
 namespace baton::core {
 
-// A holder as it is shown to people and to who is kept out by it.
+// A holder as it is shown to people and to the clients that it keeps out.
 [[nodiscard]] HolderInfo show(const Holder& holder, StoreTime now);
 
-// What is left, in whole milliseconds, never too few.
+// Rounded up to whole milliseconds.
 [[nodiscard]] Millis millis_up(StoreTime time);
 
 }  // namespace baton::core

@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-// Writes what nlohmann's json would dump, without building it first: that takes a tenth of the
-// time, and a store of documents writes one with every change.
+// Writes what nlohmann's json would dump, without building a value first: that takes a tenth of the
+// time, and a document store writes a document with every change.
 class Writer {
  public:
   void open(char bracket) {
@@ -101,8 +101,8 @@ void write_claimant(Writer& out, const Claimant& who) {
 
 [[noreturn]] void refuse(const std::string& why) { throw std::runtime_error(why); }
 
-// The fields of one object, each asked for by its name. What nobody asks for is a name that has
-// been damaged, and what it said would be lost.
+// The fields of one object, each read by its name. A field that is not read makes the document
+// damaged: its content would be lost at the next write.
 class Fields {
  public:
   explicit Fields(const json& object) : object_(object) {
@@ -157,7 +157,7 @@ StoreTime time_of(const json& value) {
 
 const std::string& text_of(const json& value) { return value.get_ref<const std::string&>(); }
 
-// Written only if there is something to say.
+// Written only if not empty.
 std::string optional_text(Fields& fields, const char* name) {
   const json* value = fields.optional(name);
   if (value == nullptr) return {};
@@ -314,7 +314,7 @@ Result<NameState> from_document(std::string_view text) {
     if (!document.is_object()) refuse("not an object");
     NameState state;
     for (const auto& [part, content] : document.items()) {
-      // Anything else would count as a list without entries, and those are never written.
+      // A value that is no list, or an empty one, is never written.
       if (part != "note" && (!content.is_array() || content.empty())) refuse("no list: " + part);
       if (part == "holders") {
         for (const auto& item : content) state.holders.push_back(to_holder(item));

@@ -11,7 +11,8 @@ namespace baton::core {
 
 [[nodiscard]] std::string to_document(const NameState& state);
 
-// Refuses anything that to_document does not write: a damaged document must not become a free lock.
+// Rejects everything that to_document does not write: a damaged document must not read as a free
+// lock.
 [[nodiscard]] Result<NameState> from_document(std::string_view text);
 
 }  // namespace baton::core

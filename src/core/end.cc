@@ -1,4 +1,4 @@
-// Everything that ends a grant, or may.
+// The verbs that end a grant: release, cancel, break.
 
 #include <algorithm>
 
@@ -69,7 +69,7 @@ Reply cancel(Step& step) {
     erase_waiter(*state, request.grant, true);
     if (request.converting) continue;
     erase_waiter(*state, request.grant, false);
-    // Nobody ever worked under a grant that is cancelled, so at_least_for does not keep it.
+    // No work was done under a cancelled grant, so at_least_for does not keep it.
     if (std::erase_if(state->holders, [&](const Holder& h) {
           return h.grant == request.grant && h.state != HolderState::parked;
         }) > 0) {

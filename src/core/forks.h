@@ -4,8 +4,9 @@
 
 namespace baton::core {
 
-// How many forks lie between this process and the one that first called it. What was made at
-// another count belongs to a parent: its threads are not here, its connections are shared.
+// How many forks there were from the process that first called this down to the current one. An
+// object that was made at a lower count belongs to a parent process: its threads do not exist here,
+// and its connections are shared with the parent.
 [[nodiscard]] std::uint32_t forks();
 
 }  // namespace baton::core

@@ -1,4 +1,4 @@
-// What a holder asks for while it holds: more time, another mode.
+// The verbs of a holder: renew and convert.
 
 #include <algorithm>
 
@@ -40,7 +40,8 @@ void queue_conversion(Step& step, const std::vector<Mode>& targets) {
 
 }  // namespace
 
-// Touches nothing but its own holders: a thousand renewals in a batch must not meet each other.
+// Touches only the holders of its own grant, so that a thousand renewals in a batch do not
+// interact.
 Reply renew(Step& step) {
   if (auto why = not_holding(step)) return outcome(Outcome::lost, std::move(*why));
   for (NameState* state : step.states) {
@@ -55,7 +56,7 @@ Reply renew(Step& step) {
   return granted(step, found);
 }
 
-// Ahead of the queue: only the other holders are asked.
+// A conversion is ahead of the queue: only the other holders can block it.
 Reply convert(Step& step) {
   step.settle_all();
   if (auto why = not_holding(step)) return outcome(Outcome::lost, std::move(*why));

@@ -17,8 +17,8 @@ namespace baton::core {
 // An instant of the store's own clock, as microseconds since an epoch that only the store knows.
 using StoreTime = std::chrono::microseconds;
 
-// What is read from a store is added to and subtracted from other times, so it must leave room: no
-// request can ask for a longer span than a day, and no clock is further off than some 35,000 years.
+// Limits for times and spans read from a store, so that adding them to other times cannot overflow:
+// no request can ask for a longer span than a day, and no clock is off by more than 35,000 years.
 inline constexpr Millis kLongestStoredSpan{std::int64_t{1} << 40};
 inline constexpr StoreTime kFurthestStoredTime{std::int64_t{1} << 60};
 [[nodiscard]] constexpr bool is_stored_span(Millis span) {
@@ -31,14 +31,14 @@ inline constexpr StoreTime kFurthestStoredTime{std::int64_t{1} << 60};
 // The schema lives in the note of this name; the note's ordinal is the schema's version.
 inline constexpr std::string_view kSchemaKey = "BATON:schema";
 
-// What a holder and a waiter have in common: who wants what.
+// What a holder and a waiter have in common.
 struct Claimant {
   GrantId grant;
   Mode mode = Mode::X;
   Millis ttl{0};
   Millis at_least_for{0};
-  std::optional<std::int64_t> if_ordinal_below;  // still to be judged when the waiter claims
-  NoteChange change;                             // still to be made when the waiter claims
+  std::optional<std::int64_t> if_ordinal_below;  // of a waiter: checked when it claims
+  NoteChange change;                             // of a waiter: written when it claims
   std::string predicate;
   std::string owner;
   std::string channel;
@@ -62,9 +62,9 @@ struct Holder : Claimant {
 
 struct Waiter : Claimant {
   std::uint64_t turn = 0;  // its place: lower is earlier; the same in all queues of one request
-  StoreTime stale{0};      // forgotten then, unless refreshed
+  StoreTime stale{0};      // when it is removed, unless it is refreshed
   Millis claim_within{0};
-  bool alone = true;        // single-name: can be promoted. Others are woken and ask again
+  bool alone = true;  // of a single name, so it can be promoted. Others are woken and ask again
   bool converting = false;  // a holder that waits for a stronger mode: ahead of all others
   bool operator==(const Waiter&) const = default;
 };
@@ -81,21 +81,21 @@ struct NameState {
   std::vector<Waiter> waiters;  // conversions first, then by turn
   std::vector<Tombstone> tombstones;
   Note note;
-  bool dirty = false;  // changed in a way that must be kept; dropping what has expired is not one
+  bool dirty = false;  // changed so that it must be written; merely dropping expired entries is not
 
   [[nodiscard]] bool empty() const {
     return holders.empty() && waiters.empty() && tombstones.empty() && note == Note{};
   }
 };
 
-// Somebody to wake: the grant's process, by its channel.
+// A wake-up to send: for this grant, to the channel of its process.
 struct Wake {
   std::string channel;
   GrantId grant;
   bool operator==(const Wake&) const = default;
 };
 
-// What a step asks of the store besides keeping the state.
+// What a store has to do after a step, besides writing the state.
 struct Effects {
   std::vector<Wake> wakes;
   bool durable = false;  // something was granted, renewed or noted: must survive a crash

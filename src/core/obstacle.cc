@@ -18,7 +18,7 @@ void Obstacle::add(const Blockers& blockers, StoreTime now) {
   }
 }
 
-// Holders count first: while one is in the way, a waiter that goes changes nothing.
+// Holders count first: while a holder blocks the request, it does not help that a waiter expires.
 Reply Obstacle::reply(Outcome what, StoreTime now) const {
   Reply reply = outcome(what);
   reply.holders = holders;

@@ -4,7 +4,7 @@
 
 namespace baton::core::verbs {
 
-// Who is in the way of a request, and when the first of them goes by itself.
+// The holders and waiters that block a request, and when the first of them expires.
 struct Obstacle {
   bool blocked = false;
   std::vector<HolderInfo> holders;

@@ -71,7 +71,7 @@ bool somebody_matches(const Query& query, const Somebody& who) {
 
 bool matches(const Query& query, const LockInfo& info) {
   if (!name_matches(query, info.key)) return false;
-  // Nobody knows who is in it.
+  // The holders of a damaged name are not known.
   if (!info.damage.empty()) return true;
   const auto hit = [&](const auto& who) { return somebody_matches(query, who); };
   if (std::any_of(info.holders.begin(), info.holders.end(), hit)) return true;

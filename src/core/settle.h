@@ -5,7 +5,7 @@
 namespace baton::core {
 
 // Brings a name up to `now`: drops expired holders, stale waiters and old tombstones, then promotes
-// every waiter whose turn it is. Marks the state dirty only if it promoted somebody.
+// every waiter whose turn it is. Marks the state dirty only if a waiter was promoted.
 void settle(LockTable& table, NameState& state, StoreTime now, Effects& effects);
 
 // May `grant` hold `mode` beside every other holder, and past every waiter ahead of `turn`?
@@ -22,7 +22,7 @@ Holder* find_holder(NameState& state, GrantId grant);
 Waiter* find_waiter(NameState& state, GrantId grant, bool converting);
 void erase_waiter(NameState& state, GrantId grant, bool converting);
 
-// Puts a waiter where its class and turn say.
+// Inserts a waiter: conversions first, then by turn.
 void insert_waiter(NameState& state, Waiter waiter);
 
 }  // namespace baton::core

@@ -7,19 +7,20 @@
 
 namespace baton::core {
 
-// A holder believes in its lease until this long before the store would give it away. It pays for
-// the client's clock running slower than the store's, and for the stop token being heard late.
+// A holder stops trusting its lease this long before the lease expires in the store. The margin
+// covers a client clock that runs slower than the store's, and a stop token that is noticed late.
 constexpr Millis margin(Millis ttl) { return std::max(ttl / 10, Millis(250)); }
 
-// Counted from before the request was sent: the store started the ttl later than that, never
-// earlier. Counting from the reply would trust the lease for a round trip too long.
+// Counted from before the request was sent: the store starts the TTL after that, never before.
+// Counted from the reply, the lease would be trusted for a round trip too long.
 constexpr Instant trusted_until(Instant sent, Millis ttl) { return sent + ttl - margin(ttl); }
 
 // A lease is renewed after a third of its ttl, which leaves time for two more tries.
 constexpr Millis renew_after(Millis ttl) { return ttl / 3; }
 
-// A place in the queue, and the time to come for a promotion: together below one ttl, so that a
-// process that dies with hundreds of waiters delays the next one by no more than that.
+// How long a place in the queue is kept, and how long a promoted waiter may take to claim. Together
+// they are below one TTL, so that a process that dies with hundreds of waiters delays the next
+// waiter by no more than that.
 constexpr Millis queue_ttl_for(Millis ttl) {
   return std::clamp(ttl / 2, Millis(200), Millis(15'000));
 }

@@ -1,12 +1,12 @@
 #pragma once
 
-// How apply() answers, verb by verb. Nobody else includes this.
+// The implementation of apply(), verb by verb. Only src/core includes this.
 
 #include "core/settle.h"
 
 namespace baton::core::verbs {
 
-// One request on its way through: the table, the states of its targets in their order, and now.
+// One request in progress: the table, the states of its targets in their order, and the time.
 struct Step {
   LockTable& table;
   const Request& request;
@@ -32,7 +32,7 @@ Reply release(Step& step);
 Reply cancel(Step& step);
 Reply break_holders(Step& step);
 
-// What several of them need.
+// Shared by several verbs.
 Reply outcome(Outcome outcome, std::string message = {});
 
 // A token for each target, and the note as it was found.
@@ -42,7 +42,7 @@ Reply granted(const Step& step, Note found);
 // revoked. Else why not.
 std::optional<std::string> not_holding(const Step& step);
 
-// A full ttl from now, unless it has more.
+// Expires a full TTL from now, unless it already expires later.
 void extend(Step& step, NameState& state, Holder& holder);
 
 void make_change(NameState& state, const NoteChange& change, Effects& effects);
