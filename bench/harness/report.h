@@ -19,7 +19,7 @@ struct Figure {
   double score = 0;  // what is judged: ours as a multiple of its floor, or ours itself
   Bound bound = Bound::at_least;
   std::optional<double> target;                         // none: for information
-  std::vector<std::pair<std::string, double>> details;  // for whoever looks closer
+  std::vector<std::pair<std::string, double>> details;  // shown on request
 
   [[nodiscard]] bool met() const {
     if (!target) return true;

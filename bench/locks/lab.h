@@ -33,7 +33,7 @@ class Lab {
 // A store that cannot be opened or does not answer ends the benchmark.
 [[nodiscard]] LockClient open_or_throw(const std::string& url);
 
-// Progress, for whoever watches.
+// Shows progress.
 void say(const std::string& text);
 
 }  // namespace baton::bench

@@ -19,7 +19,7 @@ class BATON_EXPORT Schedule {
  public:
   enum class Kind : std::uint8_t { fixed_delay, fixed_rate, cron };
 
-  // `delay` after the end of the run before, whoever ran it. The first run is at once.
+  // `delay` after the end of the previous run, on whichever node. The first run is at once.
   static Result<Schedule> fixed_delay(Millis delay);
 
   // At multiples of `period`, shifted by `phase`. Without one, the name of the job decides it, so

@@ -93,7 +93,7 @@ enum class SkipReason : std::uint8_t {
 };
 [[nodiscard]] BATON_EXPORT std::string_view to_string(SkipReason reason);
 
-// A stretch of time in which this node had fires of a group to settle.
+// A period in which at least one fire of a group was due on this node.
 struct Cycle {
   std::string group;
   std::chrono::nanoseconds duration{0};

@@ -23,7 +23,7 @@ class ElectionLoop : public std::enable_shared_from_this<ElectionLoop> {
 
   Result<void> run(const Elector::Work& work, const std::stop_token& stop);
 
-  // A run is about to begin on another thread: whoever stops us waits for it.
+  // A run is about to begin on another thread: request_stop() has to wait for it.
   void expect_run();
 
   // Whether this election can be held at all, as far as can be said without asking.

@@ -38,7 +38,7 @@ Result<std::optional<Leader>> ask_to_go(LockClient& locks, const LockName& lock,
                  .message = leader.node + " holds " + print_path(lock) +
                             " without a term of Baton and cannot be asked; end it where it runs"};
   }
-  // Only this grant: whoever may have followed it by now has done nothing wrong.
+  // Only this grant: a later leader is not asked to resign.
   auto hit = locks.break_lock(lock, {.reason = order, .only = leader.grant});
   if (!hit) return hit.error();
   if (hit->empty()) return std::optional<Leader>{};

@@ -7,7 +7,7 @@
 namespace baton::observe {
 namespace {
 
-// Whoever scrapes comes alone, every few seconds.
+// One scraper comes every few seconds.
 constexpr std::size_t kMaxConnections = 16;
 
 Result<http::ServerOptions> parse_listen(const std::string& listen) {

@@ -19,7 +19,7 @@ class BATON_EXPORT MetricsServer {
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
 
-  // Empty if only this machine reaches it; else a warning: whoever reaches it reads the metrics.
+  // Empty if only this machine reaches it; else a warning: anyone who reaches it reads the metrics.
   [[nodiscard]] const std::string& warning() const;
 
   [[nodiscard]] std::uint16_t port() const;

@@ -27,7 +27,7 @@ struct DrainProgress {
 };
 
 struct ApplyPolicyOptions {
-  std::string owner;       // who does it, for whoever tries the same at that time
+  std::string owner;       // who applies it, shown to others that try at the same time
   Millis timeout{60'000};  // for the holders of changed subjects to go
   bool replace = false;    // even a policy that cannot be read: then all locks must go first
   std::stop_token stop;

@@ -154,7 +154,7 @@ class Judge {
     return go(view_.since, behind, true, attempt(Attempt::Kind::run, std::move(started)));
   }
 
-  // A fire that ends whoever runs it must not end them all.
+  // A fire that crashes the node that runs it must not crash all nodes.
   [[nodiscard]] JobNote no_more(const JobNote& note) const {
     JobNote done = given_up(note);
     done.failures = note.failures + 1;

@@ -1,7 +1,7 @@
 #pragma once
 
 // All jobs of one node: when to look at the store, and which attempts to make. It does no I/O and
-// reads no clock: whoever drives it (scheduler.cc, or a test with a fleet of them) tells it the
+// reads no clock: its driver (scheduler_impl.cc, or a test with a fleet of engines) tells it the
 // time, makes the looks and attempts that it asks for, and tells it what came of them.
 
 #include <cstdint>

@@ -10,8 +10,8 @@
 
 namespace baton::schedule {
 
-// Threads for handlers, made when they are needed. How many there are is up to whoever submits; a
-// handler that never returns keeps its thread, and nobody waits for that.
+// Threads for handlers, started when they are needed. The submitter limits how many there are. A
+// handler that never returns keeps its thread; close() does not wait for it.
 class HandlerPool {
  public:
   HandlerPool() : shared_(std::make_shared<Shared>()) {}

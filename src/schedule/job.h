@@ -24,7 +24,8 @@ struct JobSpec {
   std::uint64_t hash = 0;
 };
 
-// What this node knows of a job. It may be old: whoever acts on it says so to the store.
+// What this node knows of a job. It may be out of date, so every attempt is
+// conditional on it in the store.
 struct JobView {
   bool known = false;  // somebody has looked
   std::int64_t ordinal = 0;

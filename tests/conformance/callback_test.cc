@@ -136,7 +136,7 @@ TEST_P(Callback, a_lease_that_is_dropped_in_a_callback_is_released_without_holdi
   std::atomic<bool> returned = false;
   a.locks.acquire_async({kName}, {.ttl = 600s}, [&](Result<Lease> lease) {
     EXPECT_TRUE(lease) << lease.error().message;
-    a.line->set(Line::holds);  // whoever waits for the store now waits for the test
+    a.line->set(Line::holds);  // a request to the store now waits for the test
     if (lease) const Lease gone = std::move(*lease);
     returned = true;
   });

@@ -142,7 +142,8 @@ TEST_P(Convert, what_a_convert_up_in_doubt_has_taken_is_given_back) {
   EXPECT_TRUE(up.get().error().in_doubt);
   EXPECT_EQ(lease->mode(), kShared);
   EXPECT_EQ(kept(b, *lease).mode, kExclusive);
-  EXPECT_EQ(lease->convert(kExclusive).error().code, Code::busy) << "the last is not settled yet";
+  EXPECT_EQ(lease->convert(kExclusive).error().code, Code::busy)
+      << "the last one is still in doubt";
   a.line->set(Line::good);
   time->advance(store->capabilities().apply_limit);  // what was lost can no longer arrive
   auto beside = b.locks.try_acquire(kName, held(kShared));

@@ -33,7 +33,7 @@ class Damage : public testing::Test {
   Token token_ = 0;
 };
 
-// Deep enough to overflow the stack of whoever reads it by recursion.
+// Deep enough to overflow the stack of a recursive reader.
 const std::string kDeep = std::string(120'000, '[') + std::string(120'000, ']');
 const std::string kFarTime =
     R"({"holders":[{"grant":"00000000000000010000000000000001","mode":"X",)"

@@ -53,7 +53,7 @@ TEST_F(Reacquire, another_caller_who_held_it_in_between_leaves_nothing_of_its_te
     Request other = take(10 * i + 1);
     other.predicate = "writing";
     other.metadata = {{"purpose", "another"}};
-    // In company, for what a lone caller was granted last may be all that a store remembers.
+    // In a batch, because a store may remember only the last grant of a lone caller.
     const Request batch[] = {other, acquire(10 * i + 2, kOther)};
     const auto replies = store->apply(batch, soon());
     ASSERT_TRUE(replies);

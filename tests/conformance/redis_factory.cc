@@ -23,7 +23,7 @@ class RedisFactory final : public StoreFactory {
   std::unique_ptr<LockStore> fresh(std::shared_ptr<ManualTime> time) override {
     freeReplyObject(redisCommand(admin_, "FLUSHALL"));
     if (admin_->err != 0) throw std::runtime_error(admin_->errstr);
-    // Names are busy all the time here, and the short ways are to be walked all the same.
+    // Names are busy all the time here, and the fast paths are to be tested all the same.
     return store::open_redis_store({.url = server_.url(),
                                     .now = [time] { return time->now(); },
                                     .contended_for = Millis{0}},

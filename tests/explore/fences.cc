@@ -146,7 +146,7 @@ class FenceExplorer {
       const Writer& writer = world.writers[i];
       FenceWorld next = world;
       if (writer.token == 0) {
-        // Whoever held it has been too slow to renew, and does not know.
+        // The last holder was too slow to renew, and does not know it.
         next.writers[i].token = ++next.last_token;
         add(next, &at, told(i, " is granted its lease"));
       } else if (!writer.open) {

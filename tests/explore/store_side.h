@@ -12,7 +12,7 @@ class StoreSide {
  public:
   explicit StoreSide(const Setting& setting);
 
-  // Leaves the world as the core left its table, not normalised yet: whoever compares it with the
+  // Leaves the world as the core left its table, not normalised yet: a comparison with the
   // world before finds the old tokens and turns unchanged.
   Reply answer(World& world, const MessageCell& message);
 

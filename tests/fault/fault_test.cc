@@ -37,7 +37,7 @@ TEST_F(Fault, killed_holders_are_followed_by_others_and_no_two_hold_at_once) {
     victim = contender(1s, 20ms, 0);
   }
   for (auto& process : processes) process->die();
-  // Whoever comes now waits for the last one's TTL at most.
+  // A new waiter waits for the TTL of the last holder at most.
   auto last = contender(1s, 1ms, 1);
   const auto status = last->wait(60s);
   ASSERT_TRUE(status) << "it still waits";

@@ -31,7 +31,7 @@ inline constexpr Millis kSlack{10'000};
 
 // Reads every history in the folder and judges the run:
 // - no token is granted twice, and none is lower than one that had been granted before it was asked
-//   for. Whoever asked earlier may note its grant later, whatever the modes;
+//   for. A process that asked earlier may record its grant later, whatever the modes;
 // - nobody believed to hold the lock after a higher token had been granted;
 // - what was written, in the order in which it was committed, has strictly increasing tokens;
 // - no orphan outlives its TTL: once a holder has let go, or was killed or paused, nobody waits for

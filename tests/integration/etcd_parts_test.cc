@@ -181,7 +181,7 @@ TEST(EtcdMessage, what_one_process_tells_another_arrives_as_it_was) {
   EXPECT_EQ(read->grants, sent.grants);
   EXPECT_EQ(read->documents, sent.documents);
   EXPECT_TRUE(wire::message(wire::message(wire::Message{})));
-  // No name has such a key; whoever asks for one must not keep others from being woken.
+  // No name has such a key; a request for one must not keep others from being woken.
   const auto rest = wire::message(
       wire::message(wire::Message{.grants = {grant(1)}, .documents = {{"DEFAULT:a\nb", "{}"}}}));
   ASSERT_TRUE(rest);

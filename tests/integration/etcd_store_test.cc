@@ -452,7 +452,7 @@ TEST_F(EtcdStoreBehindALine, an_acquire_that_arrives_late_takes_nothing) {
   EXPECT_EQ(outcome(*process(), acquire(3, kName)), Outcome::granted);
 }
 
-// What is left of the unanswered write is for whoever writes next.
+// The next write cleans up after the unanswered one.
 TEST_F(EtcdStoreBehindALine, renewals_and_looks_go_on_while_writes_get_no_answer) {
   const Request held = acquire(1, kName);
   ASSERT_EQ(outcome(*behind_, held), Outcome::granted);

@@ -197,7 +197,7 @@ TEST_F(KubernetesStore, tokens_grow_whoever_grants_and_however) {
     grown(ask(a, up));
     EXPECT_EQ(ask(a, same_targets(Verb::renew, up)).tokens.at(0), last);
     EXPECT_EQ(outcome(a, same_targets(Verb::release, up)), Outcome::done);
-    // Whoever follows the Lease hears of it a moment later.
+    // A watch of the Lease tells of it a moment later.
     Reply claimed;
     EXPECT_TRUE(poll_until([&] {
       claimed = ask(b, same_targets(Verb::claim, acquire(i + 1, kName)));

@@ -46,7 +46,7 @@ Request waiting(std::uint64_t number, const std::string& key = kJob) {
   return acquire(number, key, kQueueTtl);
 }
 
-// Of whoever holds it.
+// Of the holder.
 Request breaks(const std::string& key) {
   Request broken = request(Verb::break_, 0, key);
   broken.grant = {};

@@ -166,7 +166,7 @@ TEST_F(PostgresFence, it_works_where_its_owner_may_not_look_at_the_locks) {
   owner.sql("DROP OWNED BY " + role + "; DROP ROLE " + role);
 }
 
-// Whoever may create a schema could put a view there that runs with the rights of the fence.
+// A role that may create a schema could put a view there that runs with the rights of the fence.
 TEST_F(PostgresFence, tables_of_another_role_are_not_looked_at) {
   const std::string role = "stranger_" + database.name();
   Session owner(database.url());

@@ -29,7 +29,7 @@ TEST_F(PostgresMishap,
   ASSERT_EQ(ask(*store, request(Verb::release, 1, schema.targets[0].key)).outcome, Outcome::done);
   Session session(database.url());
   const std::string version = "SELECT pg_sequence_last_value('baton.schema_version')";
-  EXPECT_EQ(session.sql(version), "7") << "the short way is open again";
+  EXPECT_EQ(session.sql(version), "7") << "the fast path is open again";
   for (const std::int64_t wanted : {0, 8}) {
     session.sql("BEGIN");
     session.sql("SELECT baton.write_note('BATON:schema', " + std::to_string(wanted) + ", '{}')");
@@ -44,7 +44,7 @@ TEST_F(PostgresMishap,
   }
   EXPECT_NE(session.sql(version), "7");
   EXPECT_EQ(session.sql("SELECT baton.sweep('', 100, NULL)"), "");
-  EXPECT_EQ(session.sql(version), "7") << "whoever sweeps opens it again";
+  EXPECT_EQ(session.sql(version), "7") << "the next sweep opens it again";
 }
 
 TEST_F(PostgresMishap, a_name_is_handed_over_even_if_nobody_can_be_woken) {

@@ -154,7 +154,7 @@ TEST_F(PostgresRace, a_name_taken_again_is_busy_if_another_took_it_while_its_row
   EXPECT_EQ(reply.holders[0].grant, grant(7));
 }
 
-// Whoever takes the short way locks its rows in the order of the keys too: while it waits for one,
+// The fast path, too, locks its rows in the order of the keys: while it waits for one,
 // it has none behind it, for which somebody who goes the long way would wait in turn.
 TEST_F(PostgresRace, an_acquire_of_many_names_that_waits_for_one_has_no_later_one) {
   const auto store = store_at(kStart);

@@ -35,7 +35,7 @@ class Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  [[nodiscard]] int client() const { return ends_[0]; }  // closed by whoever takes it
+  [[nodiscard]] int client() const { return ends_[0]; }  // the caller closes it
 
  private:
   void work(const Before& before) {

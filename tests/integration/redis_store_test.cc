@@ -591,7 +591,7 @@ TEST_F(RedisStore, a_try_on_a_busy_name_writes_nothing) {
   take(*store, 1);
   const std::string before = ask({"DUMP", kJobKey}) + ask({"GET", "{baton:DEFAULT}#last"});
   const auto written = number_in("persistence", "rdb_changes_since_last_save");
-  // The first one takes the shortest way, the second knows better.
+  // The first one tries the fast path; the second knows that the name is contended.
   EXPECT_EQ(take(*store, 2).outcome, Outcome::busy);
   EXPECT_EQ(take(*store, 3).outcome, Outcome::busy);
   EXPECT_EQ(number_in("persistence", "rdb_changes_since_last_save"), written);

@@ -216,7 +216,7 @@ TEST_F(RedisTls, an_authority_that_cannot_be_read_is_said) {
   EXPECT_FALSE(error.retryable);
 }
 
-// Whoever it is that answers, it must not learn the password.
+// A server without a valid certificate must not learn the password.
 TEST_F(RedisTls, the_password_is_never_sent_before_the_certificate_is_verified) {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}};

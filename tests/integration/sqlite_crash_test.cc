@@ -104,7 +104,7 @@ TEST_F(SqliteCrashTest, a_grant_that_cannot_be_flushed_is_in_doubt) {
 }
 
 // The reasoning behind unflushed releases: whatever token anybody was told is never drawn again,
-// and whoever was told that it holds the lock is found holding it.
+// and a process that was told that it holds the lock is found holding it.
 TEST_F(SqliteCrashTest, a_power_failure_never_takes_back_a_token_that_was_told) {
   std::mt19937 random(20261115);
   auto store = open();

@@ -18,7 +18,7 @@ class FlakyStore final : public LockStore {
 
   // `busy`: the store is there, but cannot touch these names for the moment. `holds`: a request
   // gets nowhere until the line is another. `hangs`: the same, but it is given up at its deadline,
-  // as every store does. Whoever loses a request or a reply cannot tell which.
+  // as every store does. A client cannot tell a lost request from a lost reply.
   enum class Line { good, refuses, loses_requests, loses_replies, busy, holds, hangs };
   void set(Line line) {
     {

@@ -8,7 +8,7 @@
 namespace baton::test {
 
 struct Listener {
-  int socket = -1;  // whoever asked for it closes it
+  int socket = -1;  // the caller closes it
   int port = 0;
 };
 

@@ -19,7 +19,7 @@
 
 namespace baton::test {
 
-// Has no queue: whoever would wait is told that it cannot be done.
+// Has no queue: an acquire that would wait is answered `unsupported`.
 class NoQueue final : public LockStore {
  public:
   explicit NoQueue(std::shared_ptr<LockStore> inner) : inner_(std::move(inner)) {}

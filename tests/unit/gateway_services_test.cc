@@ -105,7 +105,7 @@ struct Asked {
   std::future<http::Response> answer = promise.get_future();
 };
 
-// Holds up whoever comes first until it may go on.
+// Holds up the first caller until it may go on.
 class Pause {
  public:
   Time at(Time time) {
@@ -131,7 +131,7 @@ class GatewayServices : public ::testing::Test {
   static LockClient client() { return LockClient::make(make_memory_store()).value(); }
 
   // Of locks that the others do not share, where `name` has been held once already. So it is given
-  // out with a higher token, as to whoever gets it when the first holder has slept past its TTL.
+  // out with a higher token, as to the next holder when the first one has slept past its TTL.
   static LockClient later_client(const LockName& name) {
     LockClient locks = client();
     EXPECT_TRUE(locks.acquire(name)->release());

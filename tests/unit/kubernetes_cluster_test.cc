@@ -131,7 +131,7 @@ TEST_F(ClusterTest, inside_a_cluster_it_is_the_pods_service_account) {
   EXPECT_EQ(cluster->space, "mine");
   EXPECT_EQ(cluster->token_file, (dir / "token").string());
   EXPECT_EQ(cluster->tls.ca_file, (dir / "ca.crt").string());
-  // Whoever names a context means a kubeconfig.
+  // A URL that names a context means a kubeconfig.
   EXPECT_NE(refusal("k8s://?context=here"), "taken");
 }
 

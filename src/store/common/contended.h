@@ -12,8 +12,8 @@ namespace baton::store {
 
 inline constexpr Millis kContendedFor{1000};
 
-// Which names were not free lately: for those the shortest way is a detour. A guess by hash that
-// is soon forgotten. Thread-safe.
+// Names that were not free lately: for those the fast path would be a wasted round trip. Names are
+// told apart by hash only, and forgotten soon. Thread-safe.
 class Contended {
  public:
   explicit Contended(Millis memory) : memory_(memory) {}

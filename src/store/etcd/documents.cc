@@ -246,7 +246,7 @@ Result<void> EtcdDocuments::clear_up(Deadline deadline) {
 }
 
 Result<void> EtcdDocuments::drop_ended(Deadline deadline) {
-  const StoreTime now = options_.now();  // whoever ends or is put off meanwhile is for the next one
+  const StoreTime now = options_.now();  // grants that end later are for the next call
   while (true) {
     const auto ended = own_.take_ended(now, kMostOps);
     if (ended.empty()) return {};
@@ -410,7 +410,7 @@ void EtcdDocuments::sweep(Deadline deadline) {
   };
   const std::string& all = layout_.names();
   auto next = visit(sweep_from_.empty() ? all : sweep_from_, after_prefix(all), 1, look, deadline);
-  if (!next) return;  // whoever asks for locks will say what is wrong
+  if (!next) return;  // the next request for a lock reports the error
   sweep_from_ = std::move(*next);
   for (const auto& [key, version] : forgotten) {
     Txn txn;

@@ -53,8 +53,8 @@ class EtcdDocuments final : public Documents {
                                   core::StoreTime now, bool remember);
   [[nodiscard]] Result<Found> look(const std::vector<std::string>& keys, Deadline deadline);
   // Removes the marks of our own claimants that have ended: a shared lease would keep them. Only
-  // while their documents are as they were when they were seen to have ended: whoever of them
-  // becomes a holder after all changes its document.
+  // while their documents are as they were when they were seen to have ended: a claimant
+  // that becomes a holder after all changes its document.
   [[nodiscard]] Result<void> drop_ended(Deadline deadline);
   using Ended = OwnGrants::Ended;
   [[nodiscard]] Result<void> drop(const std::vector<Ended>& ended, core::StoreTime now,

@@ -100,7 +100,7 @@ class EtcdStore final : public LockStore {
     return std::min(deadline, BootClock::now() + BootClock::duration(apply_limit_));
   }
 
-  // Whoever writes next will say what is wrong.
+  // The next write reports the error.
   void clear_up_if_possible(Deadline deadline) {
     const Instant now = BootClock::now();
     if (now < next_try_.load()) return;

@@ -81,7 +81,7 @@ class Examiner : private Findings {
   void line() {
     if (settings_.endpoints.front().starts_with("https://") && !settings_.tls.verify) {
       add("tls-unverified", Severity::danger, "nobody checks who answers (verify=no)",
-          "whoever answers gets the password, and can say of any lock that it is free",
+          "anyone who answers gets the password, and can say of any lock that it is free",
           "give the cluster's CA with ?ca= and leave out verify=no");
     }
     const bool local = std::ranges::all_of(settings_.endpoints, [](const std::string& endpoint) {
@@ -92,7 +92,7 @@ class Examiner : private Findings {
     if (!settings_.password.empty() && settings_.endpoints.front().starts_with("http://") &&
         !local) {
       add("password-in-clear", Severity::warning, "the password goes over the network as it is",
-          "whoever listens can take, break and forget any lock", "etcds:// instead of etcd://");
+          "anyone who listens can take, break and forget any lock", "etcds:// instead of etcd://");
     }
   }
 

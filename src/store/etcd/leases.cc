@@ -121,7 +121,7 @@ void Leases::forget(LeaseId id) {
   const std::lock_guard lock(mutex_);
   const auto it = by_id_.find(id);
   if (it == by_id_.end()) return;
-  // The next get makes another one: whoever is asking holds the old one still.
+  // The next get() makes a new one; a thread that is asking still shares the old one.
   for (auto& [ttl, lease] : by_ttl_) {
     if (lease == it->second) lease = nullptr;
   }

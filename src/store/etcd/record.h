@@ -22,7 +22,7 @@ struct Marks {
   [[nodiscard]] bool any() const { return alive != 0 || at_least != 0 || tombstone != 0; }
 };
 
-// A name as etcd has it, in the times of whoever wrote each of them.
+// A name as etcd has it. Each time is on the clock of the process that wrote it.
 struct Record final : Provenance {
   core::NameState state;  // with its draws resolved
   Revision version = 0;
@@ -43,7 +43,7 @@ struct Record final : Provenance {
                                                       const std::vector<KeyValue>& found);
 
 // From a document that another process sent when it wrote it, and what was known of the name
-// before: whoever is new in it is taken to be alive. Nothing if the text is no document.
+// before: a new claimant in it is taken to be alive. Nothing if the text is no document.
 [[nodiscard]] std::shared_ptr<const Record> record_sent(const std::string& text, Revision version,
                                                         const Record& before);
 

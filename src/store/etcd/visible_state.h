@@ -4,7 +4,7 @@
 
 namespace baton::store::etcd {
 
-// Drops whoever has ended, and promotes nobody.
+// Removes expired holders, waiters and tombstones, and promotes nobody.
 void drop_ended(core::NameState& state, core::StoreTime now);
 
 // Whether two states tell others the same. Times do not: they only mean something to their owner,

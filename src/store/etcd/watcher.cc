@@ -81,7 +81,7 @@ void Watcher::serve(const std::set<std::string>& channels, const std::stop_token
     for (const auto& [key, text] : message->documents) on_document_(key, text, put.changed);
     if (!message->grants.empty()) subscribers_->wake(it->second, message->grants);
   };
-  // What went wrong is found again by whoever asks for locks.
+  // The next request for a lock reports the error.
   [[maybe_unused]] const auto ended = gateway_.watch(keys, on_ready, on_put, stop);
 }
 

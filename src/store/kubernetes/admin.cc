@@ -64,7 +64,7 @@ class KubernetesAdmin final : public StoreAdmin {
     if (!findings) return findings;
     NameCache nothing_seen;
     std::vector<std::string> damaged;
-    // Whoever may not list has been told so.
+    // That listing is forbidden has been reported already.
     (void)visit_locks(api_, nothing_seen, deadline, [&](const CachedName& known) {
       if (known.damage.empty()) return;
       damaged.push_back(known.lease.key.empty() ? known.lease.name : known.lease.key);

@@ -56,7 +56,7 @@ Result<std::vector<Finding>> examine(LeaseApi& api, const Cluster& cluster, Mill
   if (!cluster.tls.verify || cluster.address.starts_with("http://")) {
     findings.add("tls-unverified", Severity::danger,
                  "nobody checks that " + cluster.address + " is the API server",
-                 "whoever answers there gets the token, and can say of any lock that it is free",
+                 "anyone who answers there gets the token, and can say of any lock that it is free",
                  "give the cluster's CA in the kubeconfig instead of insecure-skip-tls-verify");
   }
   if (*may_write) {

@@ -7,9 +7,9 @@
 
 namespace baton::store::kubernetes {
 
-// Whether this process should follow its Leases. Whoever holds a name or waits near the head of its
-// queue should, to go on at once. Of a crowd behind them each would hear of every step of all the
-// others, which costs the server far more than a look now and then. Thread-safe.
+// Whether this process should follow its Leases. A process that holds a name or waits near the
+// head of its queue should, to go on at once. The waiters further back would each hear of every
+// step of all others, which costs the server far more than polling. Thread-safe.
 class Interest {
  public:
   enum class Place { none, near, far };

@@ -69,7 +69,7 @@ void read_server(const YAML::Node& node, Reader& reader, Cluster& cluster) {
   if (text_of(node, "insecure-skip-tls-verify") == "true") {
     cluster.tls.verify = false;
     cluster.warnings.emplace_back(
-        "insecure-skip-tls-verify: whoever answers at that address is believed to be the API "
+        "insecure-skip-tls-verify: anyone who answers at that address is believed to be the API "
         "server, and gets the token");
   }
 }

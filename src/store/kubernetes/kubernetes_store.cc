@@ -138,7 +138,7 @@ Interest::Place place_of(const Request& request, Outcome outcome, const CachedNa
   return crowd ? Interest::Place::far : Interest::Place::near;
 }
 
-// Something may have happened that makes a difference to whoever asks again.
+// Wakes the waiters of this process: something has changed that may let them go on.
 bool is_doubtful(const NameBatch& part) {
   return part.replies.error().in_doubt &&
          std::any_of(part.requests.begin(), part.requests.end(), [](const Request& request) {

@@ -211,9 +211,9 @@ void NameDocuments::keep_for_later(const core::NameState& state) {
   cache_.amend(key_, std::move(next));
 }
 
-// The more often that happens, the longer we stand back; and whoever only queues stands back for
-// those who pass the lock on, or all would queue and nobody get through. Who follows the Lease may
-// know by then what it lost to.
+// The more often that happens, the longer we stand back; and a request that only queues stands back
+// for those who pass the lock on, or all would queue and nobody get through. Who follows the Lease
+// may know by then what it lost to.
 Commit NameDocuments::lost_the_race(const Step& step, Deadline deadline) {
   Commit commit{.end = Commit::End::conflict};
   const auto pause = backoff_.next(random_()) * (all_queued(step) ? kPatience : 1);

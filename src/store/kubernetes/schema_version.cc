@@ -72,7 +72,7 @@ void SchemaVersion::look_loop(const std::stop_token& stop) {
       std::unique_lock lock(mutex_);
       if (!signal_.wait(lock, stop, [&] { return wanted_; })) return;
     }
-    // What goes wrong here is told to whoever needs to know: it asks itself.
+    // An error is not reported here: a request that needs the version reads it itself.
     (void)ask(BootClock::now() + kLookLimit);
     const std::lock_guard lock(mutex_);
     wanted_ = false;

@@ -9,7 +9,7 @@
 namespace baton::store::kubernetes {
 
 // Nobody may believe in a grant if the schema that it was made under was read longer ago than this;
-// and whoever changes the schema is answered only when everybody has noticed. Kubernetes cannot
+// and a change of the schema is answered only when every client has noticed. Kubernetes cannot
 // write one object on condition of another.
 inline constexpr Millis kSchemaLag{1000};
 

@@ -81,7 +81,7 @@ class PostgresAdvisoryAdmin final : public StoreAdmin {
   }
 
  private:
-  // An advisory lock belongs to nobody: whoever can call the function can take its key.
+  // An advisory lock has no owner: any role that can call the function can take its key.
   std::optional<Finding> open_keys(Deadline deadline) const {
     auto connection = postgres::Connection::open(settings_, deadline);
     if (!connection) return std::nullopt;

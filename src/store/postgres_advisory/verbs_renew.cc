@@ -63,8 +63,8 @@ Result<Reply> Verbs::after_beat(GrantEntry& entry, const Result<TermReply>& term
   return granted(entry, term->note);
 }
 
-// Each is answered when its own session is. Whoever is late is told so, and heard before its next
-// beat.
+// Each is answered when its own session is. A late session is reported as such, and read before its
+// next beat.
 Result<void> Verbs::collect(std::vector<Beat>& beats, Deadline limit) {
   std::optional<Error> problem;
   std::vector<pollfd> sockets;

@@ -146,7 +146,7 @@ bool BatchRun::all_done() const {
                      [](const PendingCall& pending) { return pending.done; });
 }
 
-// Whoever is told of a grant must be able to rely on it; what only ends something need not last.
+// A grant must be on the replicas before the client relies on it; a mere ending need not be.
 bool BatchRun::must_be_replicated() const {
   return context_.settings.wait_replicas > 0 &&
          std::any_of(batch_.begin(), batch_.end(), [](const Request& request) {

@@ -44,8 +44,7 @@ struct Value {
 
 // One connection to one server. Every wait ends at its deadline. Not thread-safe.
 //
-// A connection is made once and never mended: after an error it is unusable, and whoever owns it
-// opens another.
+// A connection is never repaired: after an error it is unusable, and its owner opens a new one.
 class Connection {
  public:
   static Result<std::unique_ptr<Connection>> open(const Settings& settings, const Endpoint& node,

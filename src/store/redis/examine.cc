@@ -39,12 +39,13 @@ class Examiner : private Findings {
   void line() {
     if (facts_.unverified) {
       add("tls-unverified", Severity::danger, "nobody checks who answers (verify=no)",
-          "whoever answers gets the password, and can say of any lock that it is free",
+          "anyone who answers gets the password, and can say of any lock that it is free",
           "give the server's CA with ?ca= and leave out verify=no");
     }
     if (facts_.password_in_clear) {
       add("password-in-clear", Severity::warning, "the password goes over the network as it is",
-          "whoever listens can take, break and forget any lock", "rediss:// instead of redis://");
+          "anyone who listens can take, break and forget any lock",
+          "rediss:// instead of redis://");
     }
   }
 

@@ -130,7 +130,7 @@ Result<void> install_fence(redisContext* connection) {
 }
 
 // Recorded first: to write to a key that is watched would break the transaction that follows. The
-// second look finds nothing to record. Whoever is refused begins no transaction of this fence, so
+// second look finds nothing to record. A refused writer begins no transaction of this fence, so
 // the watch goes: it would break another one. After an error that passes it stays: UNWATCH would
 // also drop the watches of earlier fences, whose transaction may go on.
 Result<void> fence(redisContext* connection, std::span<const FenceToken> tokens) {

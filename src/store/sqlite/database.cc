@@ -222,7 +222,7 @@ Result<void> Database::use_wal() {
 
 // The connection itself commits with synchronous=NORMAL, which writes the log but leaves it to the
 // operating system. This is the fsync that synchronous=FULL would have added to the commit: of the
-// whole log, so of all commits before it, whoever made them. Having it apart means that it is spent
+// whole log, so of all commits before it, by any process. Having it apart means that it is spent
 // on exactly the batches that need it, and while no other process waits for the write lock.
 Result<void> Database::sync() {
   sqlite3_file* log = nullptr;

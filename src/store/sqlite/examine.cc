@@ -34,7 +34,7 @@ class Examiner : private Findings {
     if (::stat(path_.c_str(), &file) == 0) {
       if ((file.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         add("writable-by-others", Severity::advice, "other users may write to " + path_,
-            "whoever can write it can take, break or forget any lock",
+            "anyone who can write it can take, break or forget any lock",
             "chmod 600 " + path_ + ", unless that is meant so");
       }
       if (file.st_size > 0) {
@@ -100,7 +100,7 @@ class Examiner : private Findings {
     }
     const auto version = schema_version(**database);
     if (!version) return version.error();
-    if (*version == 0) return {};  // whoever opens it first makes one
+    if (*version == 0) return {};  // the first process that opens it makes one
     if (auto finding = schema_finding(*version, kSchemaVersion, "sqlite:" + path_)) {
       add(std::move(finding));
       return {};

@@ -71,7 +71,7 @@ Result<void> check_entry(const std::string& path) {
     return Error{.code = Code::bad_store,
                  .message = path + " is a link that another user has made: name the file itself"};
   }
-  // A FIFO or a device would keep whoever opens it waiting, or do something.
+  // A FIFO or a device would block the process that opens it, or do something.
   if (::stat(path.c_str(), &entry) == 0 && !S_ISREG(entry.st_mode)) {
     return Error{.code = Code::bad_store,
                  .message = path + " is not a regular file: name another one"};

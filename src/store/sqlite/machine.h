@@ -20,7 +20,7 @@ struct Machine {
 // This one, as the kernel describes it.
 [[nodiscard]] Result<Machine> this_machine();
 
-// Times of another boot say nothing here. Whoever was there is given a full period from now: no
+// Times of another boot say nothing here. Every grant is given a full period from now: no
 // grant ends earlier than promised, and none outlives its TTL by more than the reboot.
 void start_periods_again(core::NameState& state, core::StoreTime now);
 

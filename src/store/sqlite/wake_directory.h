@@ -28,7 +28,7 @@ class Descriptor {
   int fd_;
 };
 
-// Who may use the wake files: the owner of the database, and whoever its mode lets write it.
+// Who may use the wake files: the owner of the database, and all users that its mode lets write it.
 struct Access {
   uid_t owner = 0;
   mode_t mode = 0600;

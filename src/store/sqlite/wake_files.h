@@ -18,14 +18,14 @@
 namespace baton::store::sqlite {
 
 // Wake-ups between the processes that share a lock file. Each channel that somebody watches has a
-// file in a directory beside the database. Whoever promotes a waiter appends its grant id there;
-// the watcher is told by inotify. So only the process whose waiter was promoted wakes.
+// file in a directory beside the database. The process that promotes a waiter appends its grant id
+// there; the watcher is told by inotify. So only the process whose waiter was promoted wakes.
 //
 // Hints only: whatever fails here costs time, never safety. A watcher keeps its file locked
 // (flock), so that the files of dead processes can be told and removed.
 class WakeFiles : public std::enable_shared_from_this<WakeFiles> {
  public:
-  // `access` is that of the database file: whoever may lock may wake. A directory that somebody
+  // `access` is that of the database file: a user that may lock may wake. A directory that somebody
   // else has put there is left alone, and there are no wake-ups between processes then.
   WakeFiles(std::string directory, const Access& access);
   ~WakeFiles();
