@@ -7,7 +7,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace baton::store::kubernetes;
   using baton::fuzz::promise;
   const std::string_view text = baton::fuzz::text_of(data, size);
-  const Moment now{.here = std::chrono::hours(1), .server = std::chrono::hours(24 * 365 * 56)};
+  const ClockReading now{.here = std::chrono::hours(1),
+                         .server = std::chrono::hours(24 * 365 * 56)};
   const auto read = [&](std::string_view document) {
     Timings timings;
     const auto state = parse_document(document, 7, {}, now, timings);

@@ -49,7 +49,7 @@ TEST(KubernetesTime, the_servers_clock_is_never_put_ahead_and_follows_when_set_b
 
 class KubernetesDocument : public ::testing::Test {
  protected:
-  static constexpr Moment kStart{StoreTime(100s), ServerTime(5000s)};
+  static constexpr ClockReading kStart{StoreTime(100s), ServerTime(5000s)};
 
   static core::NameState held() {
     core::NameState state;
@@ -72,8 +72,8 @@ class KubernetesDocument : public ::testing::Test {
     return state;
   }
 
-  static core::NameState read(const std::string& text, const Moment& now, const Timings& known,
-                              Timings& timings) {
+  static core::NameState read(const std::string& text, const ClockReading& now,
+                              const Timings& known, Timings& timings) {
     return parse_document(text, 77, known, now, timings).value();
   }
 };
@@ -95,7 +95,7 @@ TEST_F(KubernetesDocument, an_observer_counts_from_when_it_first_saw_a_record) {
   Timings written;
   const std::string text = print_document(held(), {}, 0, kStart, written);
   // Its own clock has nothing to do with the writer's.
-  const Moment first{StoreTime(7777s), kStart.server + 2s};
+  const ClockReading first{StoreTime(7777s), kStart.server + 2s};
   Timings seen;
   const auto state = read(text, first, {}, seen);
   EXPECT_EQ(state.holders[0].expires, first.here + 10s);
@@ -107,7 +107,7 @@ TEST_F(KubernetesDocument, an_observer_counts_from_when_it_first_saw_a_record) {
 
   auto renewed = held();
   renewed.holders[0].expires = kStart.here + 13s;
-  const Moment later{kStart.here + 3s, kStart.server + 3s};
+  const ClockReading later{kStart.here + 3s, kStart.server + 3s};
   const std::string next = print_document(renewed, written, 77, later, written);
   const auto after = read(next, {first.here + 4s, first.server + 4s}, again, seen);
   EXPECT_EQ(after.holders[0].expires, first.here + 14s) << "renewed: counts anew";
@@ -119,7 +119,7 @@ TEST_F(KubernetesDocument, a_client_too_late_to_observe_believes_the_servers_dat
   const std::string text = print_document(held(), {}, 0, kStart, written);
   const auto left = [&](ServerTime passed) {
     Timings timings;
-    const Moment now{StoreTime(50s), kStart.server + passed};
+    const ClockReading now{StoreTime(50s), kStart.server + passed};
     return read(text, now, {}, timings).holders[0].expires - now.here;
   };
   EXPECT_EQ(left(0s), 10s);
