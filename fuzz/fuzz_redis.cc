@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text = fuzz::text_of(data, size);
   fuzz::read_all(text);
   const store::redis::Settings settings;
-  store::redis::Service(settings).learn_moved(text);
+  store::redis::StoreContext(settings).learn_moved(text);
   const std::unique_ptr<redisReader, decltype(&redisReaderFree)> reader(store::redis::new_reader(),
                                                                         &redisReaderFree);
   if (redisReaderFeed(reader.get(), text.data(), text.size()) != REDIS_OK) return 0;

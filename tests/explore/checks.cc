@@ -36,7 +36,7 @@ void for_each_belief(const World& world, const Setting& setting, Visit visit) {
     const auto& targets = setting.orders[client.order].targets;
     for (const Target& target : targets) {
       const std::size_t name = name_index(setting, target.key);
-      visit(Belief{i, name, believed_mode(client, ask), client.tokens[name], client.trust > 0});
+      visit(Belief{i, name, believed_mode(client, target), client.tokens[name], client.trust > 0});
     }
   }
 }

@@ -162,7 +162,7 @@ TEST(EtcdPlan, a_set_that_had_ended_and_begins_again_writes_all_its_marks) {
       states[key].dirty = true;
     }
     const store::Step step{group, found, states, {}, {}, false};
-    const auto txn = store::etcd::Plan(step, layout, session).txn({}, 0);
+    const auto txn = store::etcd::TxnPlan(step, layout, session).txn({}, 0);
     for (const std::string& key : group.keys) {
       const std::string mark = layout.mark(key, grant(1), store::etcd::Mark::alive);
       EXPECT_EQ(std::count_if(txn.then.begin(), txn.then.end(),
