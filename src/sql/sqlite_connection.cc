@@ -59,12 +59,11 @@ Result<std::unique_ptr<Connection>> SqliteConnection::open(const std::string& ur
   }
   if (auto prepared = store::sqlite::prepare_file(*path); !prepared) return prepared.error();
   std::unique_ptr<SqliteConnection> connection(new SqliteConnection(std::move(options)));
-  connection->deadline_ = by;
-  if (auto opened = connection->open_file(*path); !opened) return opened.error();
+  if (auto opened = connection->open_file(*path, by); !opened) return opened.error();
   return std::unique_ptr<Connection>(std::move(connection));
 }
 
-Result<void> SqliteConnection::open_file(const std::string& path) {
+Result<void> SqliteConnection::open_file(const std::string& path, Deadline by) {
   sqlite3* raw = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &raw,
@@ -74,17 +73,17 @@ Result<void> SqliteConnection::open_file(const std::string& path) {
   sqlite3_busy_handler(raw, &on_busy, this);
   sqlite3_progress_handler(raw, kStepsBetweenLooks, &on_progress, this);
   if (options_.create && !options_.read_only) {
-    if (auto wal = use_wal(path); !wal) return wal;
+    if (auto wal = use_wal(path, by); !wal) return wal;
   }
   const std::string mode = options_.read_only ? "PRAGMA query_only = ON;" : "";
   // Reading the first page tells a database from any other file.
-  return run_script(mode + "PRAGMA synchronous = FULL; SELECT 1 FROM sqlite_schema", deadline_);
+  return run_script(mode + "PRAGMA synchronous = FULL; SELECT 1 FROM sqlite_schema", by);
 }
 
-Result<void> SqliteConnection::use_wal(const std::string& path) {
+Result<void> SqliteConnection::use_wal(const std::string& path, Deadline by) {
   // The switch does not ask the busy handler.
   for (int tries = 0;; ++tries) {
-    auto mode = run("PRAGMA journal_mode = WAL", {}, deadline_);
+    auto mode = run("PRAGMA journal_mode = WAL", {}, by);
     if (mode && !mode->empty() && mode->front().text(0) == "wal") return {};
     if (mode) {
       return Error{.code = Code::bad_store,
@@ -92,6 +91,7 @@ Result<void> SqliteConnection::use_wal(const std::string& path) {
                               ": its filesystem cannot share memory between processes, as "
                               "write-ahead logging needs; use a local disk"};
     }
+    const Within within(*this, by);
     if (!mode.error().retryable || on_busy(this, tries) == 0) return mode.error();
   }
 }
@@ -99,7 +99,10 @@ Result<void> SqliteConnection::use_wal(const std::string& path) {
 // After a first short nap, naps get shorter with time, so that of all waiting connections the
 // one that has waited longest asks most often.
 int SqliteConnection::on_busy(void* self, int tries) {
-  const auto left = static_cast<SqliteConnection*>(self)->deadline_ - BootClock::now();
+  auto& connection = *static_cast<SqliteConnection*>(self);
+  const Instant now = BootClock::now();
+  if (tries == 0) connection.foreign_deadline_ = now + connection.options_.statement_timeout;
+  const auto left = connection.deadline_.value_or(connection.foreign_deadline_) - now;
   if (left <= left.zero()) return 0;
   const BootClock::duration nap =
       tries == 0 ? microseconds(50) : microseconds(std::max(200, 1'600 >> std::min(tries / 4, 3)));
@@ -108,7 +111,8 @@ int SqliteConnection::on_busy(void* self, int tries) {
 }
 
 int SqliteConnection::on_progress(void* self) {
-  return BootClock::now() > static_cast<SqliteConnection*>(self)->deadline_ ? 1 : 0;
+  const auto& deadline = static_cast<SqliteConnection*>(self)->deadline_;
+  return deadline && BootClock::now() > *deadline ? 1 : 0;
 }
 
 Error SqliteConnection::problem(int code) const {
@@ -198,14 +202,14 @@ Result<Rows> SqliteConnection::step(sqlite3_stmt* statement, const Values& value
 }
 
 Result<Rows> SqliteConnection::run(const std::string& sql, const Values& values, Deadline by) {
-  deadline_ = by;
+  const Within within(*this, by);
   auto statement = prepare(sql, 0);
   if (!statement) return statement.error();
   return step(statement->get(), values);
 }
 
 Result<Rows> SqliteConnection::run(const Statement& statement, const Values& values, Deadline by) {
-  deadline_ = by;
+  const Within within(*this, by);
   auto& prepared = prepared_[statement.id()];
   if (!prepared) {
     auto made = prepare(statement.sql(), SQLITE_PREPARE_PERSISTENT);
@@ -220,7 +224,7 @@ Result<Rows> SqliteConnection::run(const Statement& statement, const Values& val
 }
 
 Result<void> SqliteConnection::run_script(const std::string& sql, Deadline by) {
-  deadline_ = by;
+  const Within within(*this, by);
   const int code = sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return problem(code);
   return {};
@@ -237,7 +241,7 @@ Result<void> SqliteConnection::commit(Deadline by) {
     return Error{.code = Code::bad_request,
                  .message = about("the transaction was ended by a statement inside it")};
   }
-  deadline_ = by;
+  const Within within(*this, by);
   const int code = sqlite3_exec(connection_.get(), "COMMIT", nullptr, nullptr, nullptr);
   if (code == SQLITE_OK) return {};
   Error error = problem(code);
@@ -249,7 +253,7 @@ Result<void> SqliteConnection::commit(Deadline by) {
 Result<void> SqliteConnection::rollback(Deadline by) { return run_script("ROLLBACK", by); }
 
 Result<void> SqliteConnection::fence(std::span<const FenceToken> tokens, Deadline by) {
-  deadline_ = by;
+  const Within within(*this, by);
   return baton::fence(connection_.get(), tokens);
 }
 

@@ -40,8 +40,8 @@ class SqliteConnection final : public Connection {
   using Prepared = std::unique_ptr<sqlite3_stmt, Finalize>;
 
   explicit SqliteConnection(Options options) : Connection(std::move(options)) {}
-  Result<void> open_file(const std::string& path);
-  Result<void> use_wal(const std::string& path);
+  Result<void> open_file(const std::string& path, Deadline by);
+  Result<void> use_wal(const std::string& path, Deadline by);
   Result<Prepared> prepare(const std::string& sql, unsigned flags);
   Result<Rows> step(sqlite3_stmt* statement, const Values& values);
   Result<void> bind(sqlite3_stmt* statement, const Values& values);
@@ -50,7 +50,21 @@ class SqliteConnection final : public Connection {
   static int on_busy(void* self, int tries);
   static int on_progress(void* self);
 
-  Deadline deadline_;  // of the call that runs, for the two handlers
+  // The deadline of a call, for the two handlers while it runs.
+  class Within {
+   public:
+    Within(SqliteConnection& connection, Deadline by) : connection_(connection) {
+      connection_.deadline_ = by;
+    }
+    ~Within() { connection_.deadline_.reset(); }
+    Within(const Within&) = delete;
+    Within& operator=(const Within&) = delete;
+
+   private:
+    SqliteConnection& connection_;
+  };
+  std::optional<Deadline> deadline_;
+  Deadline foreign_deadline_;  // of a wait in somebody else's use of sqlite()
   std::unique_ptr<sqlite3, Close> connection_;
   std::map<std::uint64_t, Prepared> prepared_;  // by id; they end before the connection
 };

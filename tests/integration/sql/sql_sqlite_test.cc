@@ -84,6 +84,20 @@ TEST_F(SqlSqlite, a_busy_file_is_waited_for_until_the_deadline) {
   EXPECT_TRUE(Transaction::begin(*second));
 }
 
+TEST_F(SqlSqlite, other_uses_of_the_handle_wait_for_a_busy_file_too) {
+  const auto first = open();
+  const auto second = open({.statement_timeout = 30s});
+  ASSERT_TRUE(second->query("SELECT 1", {}, BootClock::now() + 1s));
+  std::optional<Transaction> transaction(Transaction::begin(*first).value());
+  std::jthread waiting([&] {
+    EXPECT_EQ(
+        sqlite3_exec(second->sqlite(), "CREATE TABLE item (id INTEGER)", nullptr, nullptr, nullptr),
+        SQLITE_OK);
+  });
+  transaction.reset();
+  waiting.join();
+}
+
 TEST_F(SqlSqlite, no_writer_is_left_behind_by_the_others) {
   constexpr int kWriters = 4;
   constexpr int kEach = 50;
