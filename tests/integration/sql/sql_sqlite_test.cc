@@ -28,10 +28,12 @@ class SqlSqlite : public ::testing::Test {
 };
 
 TEST_F(SqlSqlite, a_new_file_is_for_its_user_alone_and_has_a_write_ahead_log) {
+  const mode_t old = ::umask(0);
   const auto connection = open();
+  ::umask(old);
   ASSERT_TRUE(connection->script("CREATE TABLE item (id INTEGER)"));
   EXPECT_EQ(connection->query("PRAGMA journal_mode").value().front().text(0), "wal");
-  for (const std::string& file : {path(), path() + "-wal"}) {
+  for (const std::string& file : {path(), path() + "-wal", path() + "-shm"}) {
     struct stat found {};
     ASSERT_EQ(::stat(file.c_str(), &found), 0) << file;
     EXPECT_EQ(found.st_mode & 0777U, 0600U) << file;
