@@ -3,8 +3,9 @@
 #include <mutex>
 
 #include "apps/gateway/objects.sql.h"
-#include "apps/gateway/sqlite.h"
 #include "baton/fence.h"
+#include "sql/connection.h"
+#include "sql/transaction.h"
 
 namespace baton::gateway {
 namespace {
@@ -14,43 +15,43 @@ constexpr std::string_view kRequestColumns =
 constexpr std::string_view kExecutionColumns =
     "name, request, target, phase, created_at, finished_at";
 constexpr std::int64_t kForgetAtOnce = 1000;
+constexpr Millis kStatementTimeout{5'000};
 
 Time time_of(std::int64_t millis) { return Time(std::chrono::milliseconds(millis)); }
 std::int64_t millis(Time time) { return time.time_since_epoch().count(); }
 std::string word(Phase phase) { return std::string(to_string(phase)); }
 
-RemediationRequest to_request(const Sqlite::Row& row) {
-  return {.name = text(row, 0),
-          .fingerprint = text(row, 1),
-          .target = parse_target(text(row, 2)).value_or(Target{}),
-          .signal = text(row, 3),
-          .phase = parse_phase(text(row, 4)).value_or(Phase::failed),
-          .duplicates = number(row, 5),
-          .created = time_of(number(row, 6)),
-          .last_seen = time_of(number(row, 7)),
-          .execution = text(row, 8)};
+RemediationRequest to_request(const sql::Row& row) {
+  return {.name = row.text(0),
+          .fingerprint = row.text(1),
+          .target = parse_target(row.text(2)).value_or(Target{}),
+          .signal = row.text(3),
+          .phase = parse_phase(row.text(4)).value_or(Phase::failed),
+          .duplicates = row.integer(5),
+          .created = time_of(row.integer(6)),
+          .last_seen = time_of(row.integer(7)),
+          .execution = row.text(8)};
 }
 
-WorkflowExecution to_execution(const Sqlite::Row& row) {
-  return {.name = text(row, 0),
-          .request = text(row, 1),
-          .target = parse_target(text(row, 2)).value_or(Target{}),
-          .phase = parse_phase(text(row, 3)).value_or(Phase::failed),
-          .created = time_of(number(row, 4)),
-          .finished = time_of(number(row, 5))};
+WorkflowExecution to_execution(const sql::Row& row) {
+  return {.name = row.text(0),
+          .request = row.text(1),
+          .target = parse_target(row.text(2)).value_or(Target{}),
+          .phase = parse_phase(row.text(3)).value_or(Phase::failed),
+          .created = time_of(row.integer(4)),
+          .finished = time_of(row.integer(5))};
 }
 
 template <typename Object>
-Result<std::optional<Object>> first(const Result<std::vector<Sqlite::Row>>& rows,
-                                    Object (*convert)(const Sqlite::Row&)) {
+Result<std::optional<Object>> first(const Result<sql::Rows>& rows,
+                                    Object (*convert)(const sql::Row&)) {
   if (!rows) return rows.error();
   if (rows->empty()) return std::optional<Object>();
   return std::optional<Object>(convert(rows->front()));
 }
 
 template <typename Object>
-Result<std::vector<Object>> all(const Result<std::vector<Sqlite::Row>>& rows,
-                                Object (*convert)(const Sqlite::Row&)) {
+Result<std::vector<Object>> all(const Result<sql::Rows>& rows, Object (*convert)(const sql::Row&)) {
   if (!rows) return rows.error();
   std::vector<Object> objects;
   for (const auto& row : *rows) objects.push_back(convert(row));
@@ -60,17 +61,17 @@ Result<std::vector<Object>> all(const Result<std::vector<Sqlite::Row>>& rows,
 // Readers do not wait for a writer, and one connection each is enough: what takes time is the disk.
 class SqliteObjects final : public ObjectStore {
  public:
-  SqliteObjects(std::unique_ptr<Sqlite> reader, std::unique_ptr<Sqlite> writer)
+  SqliteObjects(std::unique_ptr<sql::Connection> reader, std::unique_ptr<sql::Connection> writer)
       : reader_(std::move(reader)), writer_(std::move(writer)) {}
 
   Result<std::optional<RemediationRequest>> request(const std::string& name) override {
-    return first(read("SELECT " + columns_of_request() + " WHERE name = ?1", {name}), to_request);
+    return first(read("SELECT " + columns_of_request() + " WHERE name = $1", {name}), to_request);
   }
 
   Result<std::optional<RemediationRequest>> active_request(
       const std::string& fingerprint) override {
     return first(read("SELECT " + columns_of_request() +
-                          " WHERE fingerprint = ?1 AND phase IN ('Pending', 'Running')"
+                          " WHERE fingerprint = $1 AND phase IN ('Pending', 'Running')"
                           " ORDER BY created_at, name LIMIT 1",
                       {fingerprint}),
                  to_request);
@@ -84,7 +85,7 @@ class SqliteObjects final : public ObjectStore {
     return insert(
         "INSERT INTO gateway_request"
         " (name, fingerprint, target, signal, phase, created_at, last_seen_at)"
-        " VALUES (?1, ?2, ?3, ?4, 'Pending', ?5, ?5) ON CONFLICT (name) DO NOTHING",
+        " VALUES ($1, $2, $3, $4, 'Pending', $5, $5) ON CONFLICT (name) DO NOTHING",
         {request.name, request.fingerprint, request.target.text(), request.signal,
          millis(request.created)},
         {"request created", request.name, request.target.text(), request.created}, guard);
@@ -93,12 +94,12 @@ class SqliteObjects final : public ObjectStore {
   Result<std::optional<std::int64_t>> count_duplicate(const std::string& name, Time now) override {
     auto rows = write(
         "UPDATE gateway_request SET duplicates = duplicates + 1,"
-        " last_seen_at = max(last_seen_at, ?2)"
-        " WHERE name = ?1 AND phase IN ('Pending', 'Running') RETURNING duplicates",
+        " last_seen_at = max(last_seen_at, $2)"
+        " WHERE name = $1 AND phase IN ('Pending', 'Running') RETURNING duplicates",
         {name, millis(now)});
     if (!rows) return rows.error();
     if (rows->empty()) return std::optional<std::int64_t>();
-    return std::optional<std::int64_t>(number(rows->front(), 0));
+    return std::optional<std::int64_t>(rows->front().integer(0));
   }
 
   Result<std::vector<RemediationRequest>> startable_requests(std::size_t limit) override {
@@ -109,7 +110,7 @@ class SqliteObjects final : public ObjectStore {
                     " WHERE NOT EXISTS (SELECT 1 FROM gateway_execution AS other"
                     " WHERE other.target = oldest.target AND other.phase = 'Running'"
                     " AND other.request <> oldest.name)"
-                    " ORDER BY created_at, name LIMIT ?1",
+                    " ORDER BY created_at, name LIMIT $1",
                     {static_cast<std::int64_t>(limit)}),
                to_request);
   }
@@ -118,8 +119,8 @@ class SqliteObjects final : public ObjectStore {
                            const Guard& guard) override {
     return guarded(guard, [&] {
       return plain(
-          writer_->query("UPDATE gateway_request SET phase = 'Running', execution = ?2"
-                         " WHERE name = ?1 AND phase = 'Pending'",
+          writer_->query("UPDATE gateway_request SET phase = 'Running', execution = $2"
+                         " WHERE name = $1 AND phase = 'Pending'",
                          {request, execution}));
     });
   }
@@ -132,7 +133,7 @@ class SqliteObjects final : public ObjectStore {
     if (!open) return open.error();
     if (open->empty()) return std::size_t{0};  // no need to take the write lock
     auto rows = write(
-        "UPDATE gateway_request SET finished_at = ?1,"
+        "UPDATE gateway_request SET finished_at = $1,"
         " phase = (SELECT e.phase FROM gateway_execution AS e WHERE e.name = execution)"
         " WHERE phase = 'Running' AND EXISTS (SELECT 1 FROM gateway_execution AS e"
         " WHERE e.name = execution AND e.phase IN ('Completed', 'Failed')) RETURNING name",
@@ -142,13 +143,13 @@ class SqliteObjects final : public ObjectStore {
   }
 
   Result<std::optional<WorkflowExecution>> execution(const std::string& name) override {
-    return first(read("SELECT " + columns_of_execution() + " WHERE name = ?1", {name}),
+    return first(read("SELECT " + columns_of_execution() + " WHERE name = $1", {name}),
                  to_execution);
   }
 
   Result<std::optional<WorkflowExecution>> active_execution(const Target& target) override {
     return first(read("SELECT " + columns_of_execution() +
-                          " WHERE target = ?1 AND phase = 'Running' LIMIT 1",
+                          " WHERE target = $1 AND phase = 'Running' LIMIT 1",
                       {target.text()}),
                  to_execution);
   }
@@ -156,7 +157,7 @@ class SqliteObjects final : public ObjectStore {
   Result<std::vector<WorkflowExecution>> executions(std::optional<Phase> phase,
                                                     std::size_t limit) override {
     return all(read("SELECT " + columns_of_execution() +
-                        " WHERE ?1 = '' OR phase = ?1 ORDER BY created_at DESC, name LIMIT ?2",
+                        " WHERE $1 = '' OR phase = $1 ORDER BY created_at DESC, name LIMIT $2",
                     {phase ? word(*phase) : std::string(), static_cast<std::int64_t>(limit)}),
                to_execution);
   }
@@ -164,7 +165,7 @@ class SqliteObjects final : public ObjectStore {
   Result<bool> create(const WorkflowExecution& execution, const Guard& guard) override {
     return insert(
         "INSERT INTO gateway_execution (name, request, target, phase, created_at)"
-        " VALUES (?1, ?2, ?3, 'Running', ?4) ON CONFLICT (name) DO NOTHING",
+        " VALUES ($1, $2, $3, 'Running', $4) ON CONFLICT (name) DO NOTHING",
         {execution.name, execution.request, execution.target.text(), millis(execution.created)},
         {"execution created", execution.name, execution.target.text(), execution.created}, guard);
   }
@@ -172,15 +173,15 @@ class SqliteObjects final : public ObjectStore {
   Result<bool> finish_execution(const std::string& name, Phase phase, Time now) override {
     bool finished = false;
     const std::lock_guard lock(writing_);
-    auto done = writer_->transaction([&]() -> Result<void> {
+    auto done = writer_->transaction([&](sql::Transaction&) -> Result<void> {
       auto rows = writer_->query(
-          "UPDATE gateway_execution SET phase = ?2, finished_at = ?3"
-          " WHERE name = ?1 AND phase = 'Running' RETURNING target",
+          "UPDATE gateway_execution SET phase = $2, finished_at = $3"
+          " WHERE name = $1 AND phase = 'Running' RETURNING target",
           {name, word(phase), millis(now)});
       if (!rows) return rows.error();
       finished = !rows->empty();
       if (!finished) return {};
-      return record({"execution finished", name, text(rows->front(), 0), now}, {});
+      return record({"execution finished", name, rows->front().text(0), now}, {});
     });
     if (!done) return done.error();
     return finished;
@@ -188,14 +189,14 @@ class SqliteObjects final : public ObjectStore {
 
   Result<std::size_t> forget(Time before) override {
     std::size_t forgotten = 0;
-    for (const std::string_view sql :
+    for (const std::string sql :
          {"DELETE FROM gateway_request WHERE name IN (SELECT name FROM gateway_request"
-          " WHERE phase IN ('Completed', 'Failed') AND finished_at < ?1 LIMIT ?2) RETURNING 1",
+          " WHERE phase IN ('Completed', 'Failed') AND finished_at < $1 LIMIT $2) RETURNING 1",
           "DELETE FROM gateway_execution WHERE name IN (SELECT name FROM gateway_execution AS e"
-          " WHERE phase IN ('Completed', 'Failed') AND finished_at < ?1 AND NOT EXISTS"
-          " (SELECT 1 FROM gateway_request AS r WHERE r.name = e.request) LIMIT ?2) RETURNING 1",
+          " WHERE phase IN ('Completed', 'Failed') AND finished_at < $1 AND NOT EXISTS"
+          " (SELECT 1 FROM gateway_request AS r WHERE r.name = e.request) LIMIT $2) RETURNING 1",
           "DELETE FROM gateway_event WHERE seq IN (SELECT seq FROM gateway_event"
-          " WHERE at < ?1 LIMIT ?2) RETURNING 1"}) {
+          " WHERE at < $1 LIMIT $2) RETURNING 1"}) {
       auto rows = write(sql, {millis(before), kForgetAtOnce});
       if (!rows) return rows.error();
       forgotten += rows->size();
@@ -218,19 +219,17 @@ class SqliteObjects final : public ObjectStore {
     return std::string(kExecutionColumns) + " FROM gateway_execution";
   }
 
-  static Result<void> plain(const Result<std::vector<Sqlite::Row>>& rows) {
+  static Result<void> plain(const Result<sql::Rows>& rows) {
     if (!rows) return rows.error();
     return {};
   }
 
-  Result<std::vector<Sqlite::Row>> read(const std::string& sql,
-                                        const std::vector<Sqlite::Value>& values) {
+  Result<sql::Rows> read(const std::string& sql, const sql::Values& values) {
     const std::lock_guard lock(reading_);
     return reader_->query(sql, values);
   }
 
-  Result<std::vector<Sqlite::Row>> write(std::string_view sql,
-                                         const std::vector<Sqlite::Value>& values) {
+  Result<sql::Rows> write(const std::string& sql, const sql::Values& values) {
     const std::lock_guard lock(writing_);
     return writer_->query(sql, values);
   }
@@ -238,18 +237,19 @@ class SqliteObjects final : public ObjectStore {
   template <typename Body>
   Result<void> guarded(const Guard& guard, Body body) {
     const std::lock_guard lock(writing_);
-    return writer_->transaction([&]() -> Result<void> {
-      if (auto ok = fence(writer_->handle(), guard.tokens); !ok) return ok;
+    return writer_->transaction([&](sql::Transaction& transaction) -> Result<void> {
+      if (auto ok = transaction.fence(guard.tokens); !ok) return ok;
       return body();
     });
   }
 
-  Result<bool> insert(std::string_view sql, const std::vector<Sqlite::Value>& values,
-                      const Event& event, const Guard& guard) {
+  Result<bool> insert(const std::string& sql, const sql::Values& values, const Event& event,
+                      const Guard& guard) {
     bool inserted = false;
     auto done = guarded(guard, [&]() -> Result<void> {
-      if (auto rows = writer_->query(sql, values); !rows) return rows.error();
-      inserted = writer_->changes() == 1;
+      auto rows = writer_->query(sql, values);
+      if (!rows) return rows.error();
+      inserted = rows->affected() == 1;
       if (!inserted) return {};
       return record(event, guard);
     });
@@ -260,42 +260,39 @@ class SqliteObjects final : public ObjectStore {
   Result<void> record(const Event& event, const Guard& guard) {
     return plain(
         writer_->query("INSERT INTO gateway_event (at, event, object, target, actor, token)"
-                       " VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                       " VALUES ($1, $2, $3, $4, $5, $6)",
                        {millis(event.at), event.what, event.object, event.target, guard.owner,
                         static_cast<std::int64_t>(guard.token())}));
   }
 
   std::mutex reading_;
-  std::unique_ptr<Sqlite> reader_;
+  std::unique_ptr<sql::Connection> reader_;
   std::mutex writing_;
-  std::unique_ptr<Sqlite> writer_;
+  std::unique_ptr<sql::Connection> writer_;
 };
 
-Result<void> install(Sqlite& database) {
-  auto made = database.transaction(
-      [&] { return database.script(std::string(embedded::apps_gateway::objects_sql)); });
+Result<void> install(sql::Connection& database) {
+  auto made = database.transaction([](sql::Transaction& transaction) {
+    return transaction.script(std::string(embedded::apps_gateway::objects_sql));
+  });
   if (!made) return made;
   auto version = database.query("SELECT max(version) FROM gateway_meta");
   if (!version) return version.error();
-  if (number(version->front(), 0) != 1) {
+  if (version->front().integer(0) != 1) {
     return Error{.code = Code::bad_store,
                  .message = "objects: the file was made by a newer version of baton-gateway"};
   }
-  return install_fence(database.handle());
+  return install_fence(database.sqlite());
 }
 
 }  // namespace
 
 Result<std::unique_ptr<ObjectStore>> open_sqlite_objects(std::string_view url) {
-  std::string path(url.substr(url.find(':') + 1));
-  if (path.starts_with("///")) path.erase(0, 2);
-  if (path.empty() || path.starts_with("//")) {
-    return Error{.code = Code::bad_url, .message = "write sqlite:PATH, as sqlite:gateway.db"};
-  }
-  auto writer = Sqlite::open(path);
+  const sql::Options options{.name = "objects", .statement_timeout = kStatementTimeout};
+  auto writer = sql::Connection::open(std::string(url), options);
   if (!writer) return writer.error();
   if (auto ok = install(**writer); !ok) return ok.error();
-  auto reader = Sqlite::open(path);
+  auto reader = sql::Connection::open(std::string(url), options);
   if (!reader) return reader.error();
   return std::unique_ptr<ObjectStore>(
       std::make_unique<SqliteObjects>(std::move(*reader), std::move(*writer)));

@@ -7,6 +7,8 @@
 #include <random>
 #include <thread>
 
+#include "sql/transaction.h"
+
 namespace baton::warehouse {
 namespace {
 
@@ -15,8 +17,8 @@ using Micros = std::chrono::microseconds;
 
 constexpr std::int64_t kMostAtOnce = 50;
 
-std::string table_statement(const ObserverType& type, Database::Kind kind) {
-  const bool postgres = kind == Database::Kind::postgres;
+std::string table_statement(const ObserverType& type, sql::Kind kind) {
+  const bool postgres = kind == sql::Kind::postgres;
   std::string sql = "CREATE TABLE IF NOT EXISTS " + type.table +
                     " (id TEXT PRIMARY KEY, channel TEXT NOT NULL, changed_at BIGINT NOT NULL";
   for (const std::string& column : type.columns) sql += ", " + column + " TEXT";
@@ -40,8 +42,10 @@ std::string insert_statement(const ObserverType& type) {
   return "INSERT INTO " + type.table + " (" + columns + ") VALUES (" + values + ")";
 }
 
-DatabaseOptions source_options(const Config& config, const ObserverType& type) {
-  return {.what = "source of " + type.name, .statement_timeout = config.statement_timeout};
+sql::Options source_options(const Config& config, const ObserverType& type) {
+  return {.name = "source of " + type.name,
+          .application = "warehouse",
+          .statement_timeout = config.statement_timeout};
 }
 
 // One of several that write rows of one type at the same time.
@@ -59,7 +63,7 @@ class Writer {
         rows_(rows) {}
 
   Result<Generated> run() {
-    auto database = Database::open(url_, options_);
+    auto database = sql::Connection::open(url_, options_);
     if (!database) return database.error();
     const auto began = Clock::now();
     while (done_.rows < rows_) {
@@ -84,11 +88,11 @@ class Writer {
     return Micros(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most)));
   }
 
-  Result<void> write(Database& database, std::int64_t count) {
+  Result<void> write(sql::Connection& database, std::int64_t count) {
     const Micros wait = pause();
     // A transaction of SQLite keeps all others from writing: it comes late as a whole. Those of
     // PostgreSQL stay open meanwhile and commit in any order.
-    const bool open_meanwhile = database.kind() == Database::Kind::postgres;
+    const bool open_meanwhile = database.kind() == sql::Kind::postgres;
     auto clock = clock_of(database);
     if (!clock) return clock.error();
     const std::int64_t tick = std::max<std::int64_t>(1, Micros(settings_.tick).count());
@@ -96,7 +100,7 @@ class Writer {
     const auto stamped = Clock::now() - Micros(*clock - stamp);
     if (!open_meanwhile) std::this_thread::sleep_for(wait);
     bool too_late = false;
-    auto written = database.transaction([&]() -> Result<void> {
+    auto written = database.transaction([&](sql::Transaction&) -> Result<void> {
       for (std::int64_t i = 0; i < count; ++i) {
         if (auto ok = insert(database, stamp); !ok) return ok;
       }
@@ -117,11 +121,11 @@ class Writer {
     return {};
   }
 
-  Result<void> insert(Database& database, std::int64_t stamp) {
+  Result<void> insert(sql::Connection& database, std::int64_t stamp) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     std::string id;
     for (std::uint64_t bits = random_(), i = 0; i < 16; ++i, bits >>= 4U) id += kDigits[bits & 15U];
-    std::vector<Database::Value> values{id, channels_[random_() % channels_.size()], stamp};
+    sql::Values values{id, channels_[random_() % channels_.size()], stamp};
     for (const std::string& column : type_.columns) {
       values.emplace_back(column + "-" + std::to_string(random_() % 1000));
     }
@@ -134,7 +138,7 @@ class Writer {
   const ObserverType& type_;
   const std::vector<std::string> channels_;
   const std::string url_;
-  const DatabaseOptions options_;
+  const sql::Options options_;
   const std::string insert_;
   std::mt19937_64 random_;
   const std::int64_t rows_;
@@ -144,7 +148,7 @@ class Writer {
 Result<void> make_tables(const Config& config) {
   for (const auto& [name, channels] : config.observers) {
     const ObserverType& type = *observer_type(name).value();
-    auto database = Database::open(config.source_of(name), source_options(config, type));
+    auto database = sql::Connection::open(config.source_of(name), source_options(config, type));
     if (!database) return database.error();
     // Even a statement that finds everything made waits for those who write to the table.
     if ((*database)->query("SELECT 1 FROM " + type.table + " LIMIT 0")) continue;

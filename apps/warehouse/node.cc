@@ -13,6 +13,9 @@ constexpr Millis kBackoff{5'000};
 constexpr Millis kMostBackoff{300'000};
 constexpr Millis kIdleInTransaction{5'000};
 
+// One for the poll, and one for a poll that has lost its lock and has not noticed yet.
+constexpr std::size_t kConnectionsPerType = 2;
+
 // A job as it is about to be added.
 struct Planned {
   const ObserverType* type;
@@ -41,7 +44,7 @@ std::vector<Watcher::Type> watched(const std::vector<Planned>& jobs) {
   return types;
 }
 
-Result<void> prepare(Connections& data, const Config& config) {
+Result<void> prepare(sql::Pool& data, const Config& config) {
   auto database = data.take();
   if (!database) return database.error();
   ObserverStore store(**database);
@@ -51,7 +54,6 @@ Result<void> prepare(Connections& data, const Config& config) {
       if (auto ok = store.add_observer(type, name, config.source.cursor); !ok) return ok;
     }
   }
-  data.give_back(std::move(*database));
   return {};
 }
 
@@ -69,10 +71,13 @@ class ObserverNode::Impl {
               .level = settings.log_level}),
         watcher_(metrics_, log_.named("warehouse.observer"),
                  settings.node.empty() ? locks.owner() : settings.node, watched(jobs)),
-        data_(std::make_shared<Connections>(
-            settings.data, DatabaseOptions{.what = "data",
-                                           .statement_timeout = config.statement_timeout,
-                                           .idle_in_transaction = kIdleInTransaction})),
+        data_(std::make_shared<sql::Pool>(
+            settings.data,
+            sql::Options{.name = "data",
+                         .application = "warehouse",
+                         .statement_timeout = config.statement_timeout,
+                         .idle_in_transaction_timeout = kIdleInTransaction},
+            kConnectionsPerType * jobs.size())),
         scheduler_(
             std::move(locks),
             {.own_node = {.id = settings.node, .role = "warehouse", .ttl = settings.node_ttl},
@@ -121,7 +126,7 @@ class ObserverNode::Impl {
   std::shared_ptr<observe::Metrics> metrics_;
   observe::Log log_;
   Watcher watcher_;
-  std::shared_ptr<Connections> data_;
+  std::shared_ptr<sql::Pool> data_;
   std::unique_ptr<observe::MetricsServer> server_;
   Scheduler scheduler_;
 };

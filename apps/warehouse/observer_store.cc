@@ -6,6 +6,8 @@
 #include <unordered_set>
 
 #include "apps/warehouse/data.sql.h"
+#include "baton/fence.h"
+#include "sql/transaction.h"
 
 namespace baton::warehouse {
 namespace {
@@ -22,23 +24,23 @@ std::int64_t now() {
 
 std::int64_t as_number(Token token) { return static_cast<std::int64_t>(token); }
 
-std::string schema_for(Database::Kind kind) {
+std::string schema_for(sql::Kind kind) {
   constexpr std::string_view kMark = "IDENTITY,";
   std::string sql(embedded::apps_warehouse::data_sql);
   sql.replace(sql.find(kMark), kMark.size(),
-              kind == Database::Kind::sqlite ? "INTEGER PRIMARY KEY AUTOINCREMENT,"
-                                             : "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,");
+              kind == sql::Kind::sqlite ? "INTEGER PRIMARY KEY AUTOINCREMENT,"
+                                        : "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,");
   return sql;
 }
 
 // An INSERT of several rows, each with the columns of `fill` after those that all have in common.
 class ManyRows {
  public:
-  using Values = std::vector<Database::Value>;
-  ManyRows(std::string into, Values common) : sql_(std::move(into)), values_(std::move(common)) {
+  ManyRows(std::string into, sql::Values common)
+      : sql_(std::move(into)), values_(std::move(common)) {
     for (std::size_t i = 1; i <= values_.size(); ++i) common_ += "$" + std::to_string(i) + ", ";
   }
-  void add(const Values& row) {
+  void add(const sql::Values& row) {
     sql_ += (first_ ? " (" : ", (") + common_;
     first_ = false;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -48,11 +50,11 @@ class ManyRows {
     sql_ += ")";
   }
   [[nodiscard]] const std::string& sql() const { return sql_; }
-  [[nodiscard]] const Values& values() const { return values_; }
+  [[nodiscard]] const sql::Values& values() const { return values_; }
 
  private:
   std::string sql_;
-  Values values_;
+  sql::Values values_;
   std::string common_;
   bool first_ = true;
 };
@@ -66,14 +68,14 @@ Result<void> in_portions(const std::vector<const SourceRow*>& rows, Body body) {
   return {};
 }
 
-Observer observer_of(const Database::Row& row) {
-  return {.name = row[0],
-          .cursor_kind = row[1],
-          .state = {.last_polled_timestamp = number(row, 2),
-                    .complete_below = number(row, 3),
-                    .in_pass = number(row, 4) != 0,
-                    .pass_horizon = number(row, 5),
-                    .page = {.at = number(row, 6), .id = row[7]}}};
+Observer observer_of(const sql::Row& row) {
+  return {.name = row.text(0),
+          .cursor_kind = row.text(1),
+          .state = {.last_polled_timestamp = row.integer(2),
+                    .complete_below = row.integer(3),
+                    .in_pass = row.boolean(4),
+                    .pass_horizon = row.integer(5),
+                    .page = {.at = row.integer(6), .id = row.text(7)}}};
 }
 
 }  // namespace
@@ -84,8 +86,7 @@ bool ObserverState::operator==(const ObserverState& other) const {
          pass_horizon == other.pass_horizon && page.at == other.page.at && page.id == other.page.id;
 }
 
-Result<void> ObserverStore::run(const std::string& sql,
-                                const std::vector<Database::Value>& values) {
+Result<void> ObserverStore::run(const std::string& sql, const sql::Values& values) {
   auto done = database_.query(sql, values);
   if (!done) return done.error();
   return {};
@@ -94,12 +95,14 @@ Result<void> ObserverStore::run(const std::string& sql,
 Result<void> ObserverStore::install() {
   // Even a statement that finds everything made waits for those who write to the tables.
   if (database_.query("SELECT 1 FROM warehouse_poll LIMIT 0")) return {};
-  if (auto ok = database_.install_fence(); !ok) return ok;
-  return database_.transaction([&]() -> Result<void> {
-    if (database_.kind() == Database::Kind::postgres) {
-      if (auto ok = database_.script(kInstallLock); !ok) return ok;
+  const bool postgres = database_.kind() == sql::Kind::postgres;
+  auto fence = postgres ? install_fence(database_.postgres()) : install_fence(database_.sqlite());
+  if (!fence) return fence;
+  return database_.transaction([&](sql::Transaction& transaction) -> Result<void> {
+    if (postgres) {
+      if (auto ok = transaction.script(kInstallLock); !ok) return ok;
     }
-    return database_.script(schema_for(database_.kind()));
+    return transaction.script(schema_for(database_.kind()));
   });
 }
 
@@ -113,15 +116,15 @@ Result<void> ObserverStore::add_observer(const std::string& type, const std::str
 
 Result<std::vector<Observer>> ObserverStore::begin(const Poll& poll) {
   std::vector<Observer> observers;
-  auto done = database_.transaction([&]() -> Result<void> {
-    if (auto ok = database_.fence(poll.guard); !ok) return ok;
+  auto done = database_.transaction([&](sql::Transaction& transaction) -> Result<void> {
+    if (auto ok = transaction.fence(poll.guard.tokens); !ok) return ok;
     auto rows = database_.query(
         "SELECT name, cursor_kind, last_polled_timestamp, complete_below, in_pass, pass_horizon,"
         " page_position, page_id FROM warehouse_observer WHERE type = $1 AND active <> 0"
         " ORDER BY name",
         {poll.type.name});
     if (!rows) return rows.error();
-    for (const Database::Row& row : *rows) observers.push_back(observer_of(row));
+    for (const sql::Row& row : *rows) observers.push_back(observer_of(row));
     if (auto ok = run("DELETE FROM warehouse_poll WHERE type = $1 AND fire <= $2",
                       {poll.type.name, poll.fire - kPollsKept});
         !ok) {
@@ -139,8 +142,8 @@ Result<std::int64_t> ObserverStore::publish(const Poll& poll, const Observer& ob
                                             const std::vector<SourceRow>& rows,
                                             const ObserverState& next) {
   std::int64_t events = 0;
-  auto done = database_.transaction([&]() -> Result<void> {
-    if (auto ok = database_.fence(poll.guard); !ok) return ok;
+  auto done = database_.transaction([&](sql::Transaction& transaction) -> Result<void> {
+    if (auto ok = transaction.fence(poll.guard.tokens); !ok) return ok;
     auto fresh = unseen(poll, observer, rows);
     if (!fresh) return fresh.error();
     events = static_cast<std::int64_t>(fresh->size());
@@ -163,7 +166,7 @@ Result<std::vector<const SourceRow*>> ObserverStore::unseen(const Poll& poll,
       {poll.type.name, observer.name, rows.front().position.at, rows.back().position.at});
   if (!found) return found.error();
   std::unordered_set<std::string> seen;
-  for (const Database::Row& row : *found) seen.insert(row[0]);
+  for (const sql::Row& row : *found) seen.insert(row.text(0));
   for (const SourceRow& row : rows) {
     if (!seen.contains(row.position.id)) fresh.push_back(&row);
   }
@@ -216,8 +219,8 @@ Result<void> ObserverStore::save(const Poll& poll, const Observer& observer,
 }
 
 Result<void> ObserverStore::end(const Poll& poll, const PollFigures& figures, bool ok) {
-  return database_.transaction([&]() -> Result<void> {
-    if (auto allowed = database_.fence(poll.guard); !allowed) return allowed;
+  return database_.transaction([&](sql::Transaction& transaction) -> Result<void> {
+    if (auto allowed = transaction.fence(poll.guard.tokens); !allowed) return allowed;
     return run(
         "UPDATE warehouse_poll SET ended = $3, outcome = $4, source_queries = $5,"
         " source_rows = $6, events = $7 WHERE type = $1 AND token = $2",

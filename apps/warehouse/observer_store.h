@@ -7,10 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "apps/warehouse/database.h"
 #include "apps/warehouse/source.h"
+#include "baton/fence_token.h"
+#include "sql/connection.h"
 
 namespace baton::warehouse {
+
+// Under which lease something is written.
+struct Guard {
+  std::vector<FenceToken> tokens;  // Lease::tokens()
+  [[nodiscard]] Token token() const { return tokens.empty() ? 0 : tokens.front().token; }
+};
 
 // How far an observer has come.
 struct ObserverState {
@@ -45,7 +52,7 @@ struct Poll {
 
 class ObserverStore {
  public:
-  explicit ObserverStore(Database& database) : database_(database) {}
+  explicit ObserverStore(sql::Connection& database) : database_(database) {}
 
   // Makes the tables and the fence. Harmless to repeat, also by several at once.
   Result<void> install();
@@ -70,9 +77,9 @@ class ObserverStore {
   Result<void> remember(const Poll& poll, const Observer& observer,
                         const std::vector<const SourceRow*>& rows, const ObserverState& next);
   Result<void> save(const Poll& poll, const Observer& observer, const ObserverState& next);
-  Result<void> run(const std::string& sql, const std::vector<Database::Value>& values);
+  Result<void> run(const std::string& sql, const sql::Values& values);
 
-  Database& database_;
+  sql::Connection& database_;
 };
 
 }  // namespace baton::warehouse

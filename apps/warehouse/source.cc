@@ -25,8 +25,8 @@ std::string read_statement(const ObserverType& type, Cursor cursor) {
 
 std::string_view to_string(Cursor cursor) { return cursor == Cursor::time ? "time" : "xid"; }
 
-Result<std::int64_t> clock_of(Database& database) {
-  if (database.kind() == Database::Kind::sqlite) {  // which runs in this process
+Result<std::int64_t> clock_of(sql::Connection& database) {
+  if (database.kind() == sql::Kind::sqlite) {  // which runs in this process
     return std::chrono::duration_cast<std::chrono::microseconds>(
                std::chrono::system_clock::now().time_since_epoch())
         .count();
@@ -34,10 +34,11 @@ Result<std::int64_t> clock_of(Database& database) {
   auto rows =
       database.query("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)");
   if (!rows) return rows.error();
-  return number(rows->front(), 0);
+  return rows->front().integer(0);
 }
 
-TableSource::TableSource(Database& database, const ObserverType& type, const SourceOptions& options)
+TableSource::TableSource(sql::Connection& database, const ObserverType& type,
+                         const SourceOptions& options)
     : database_(database),
       type_(type),
       options_(options),
@@ -50,12 +51,12 @@ Result<Horizon> TableSource::horizon() {
     const auto lateness = std::chrono::microseconds(options_.lateness).count();
     return Horizon{.complete_below = *clock - lateness, .clock = *clock};
   }
-  if (database_.kind() != Database::Kind::postgres) {
+  if (database_.kind() != sql::Kind::postgres) {
     return Error{.code = Code::unsupported, .message = "cursor: xid needs a PostgreSQL source"};
   }
   auto rows = database_.query("SELECT CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text)");
   if (!rows) return rows.error();
-  return Horizon{.complete_below = number(rows->front(), 0), .clock = *clock};
+  return Horizon{.complete_below = rows->front().integer(0), .clock = *clock};
 }
 
 Result<std::vector<SourceRow>> TableSource::read(const std::string& channel, const Position& after,
@@ -65,8 +66,8 @@ Result<std::vector<SourceRow>> TableSource::read(const std::string& channel, con
   if (!found) return found.error();
   std::vector<SourceRow> rows;
   rows.reserve(found->size());
-  for (const Database::Row& row : *found) {
-    rows.push_back({.position = {.at = number(row, 0), .id = row[1]},
+  for (const sql::Row& row : *found) {
+    rows.push_back({.position = {.at = row.integer(0), .id = row.text(1)},
                     .payload = payload_of(type_, channel, row)});
   }
   return rows;

@@ -17,8 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "apps/warehouse/database.h"
 #include "apps/warehouse/observer_type.h"
+#include "baton/clock.h"
+#include "sql/connection.h"
 
 namespace baton::warehouse {
 
@@ -58,20 +59,20 @@ struct SourceOptions {
 // A table of a database; both must outlive it.
 class TableSource final : public Source {
  public:
-  TableSource(Database& database, const ObserverType& type, const SourceOptions& options);
+  TableSource(sql::Connection& database, const ObserverType& type, const SourceOptions& options);
 
   Result<Horizon> horizon() override;
   Result<std::vector<SourceRow>> read(const std::string& channel, const Position& after,
                                       std::size_t limit) override;
 
  private:
-  Database& database_;
+  sql::Connection& database_;
   const ObserverType& type_;
   const SourceOptions options_;
   std::string read_sql_;
 };
 
 // The source's clock, µs since 1970.
-[[nodiscard]] Result<std::int64_t> clock_of(Database& database);
+[[nodiscard]] Result<std::int64_t> clock_of(sql::Connection& database);
 
 }  // namespace baton::warehouse

@@ -7,6 +7,9 @@
 namespace baton::warehouse {
 namespace {
 
+// One for the poll, and one for a poll that has lost its lock and has not noticed yet.
+constexpr std::size_t kSourceConnections = 2;
+
 std::string summary(const PollFigures& figures) {
   return std::to_string(figures.rows) + " rows read, " + std::to_string(figures.events) +
          " events published";
@@ -15,15 +18,18 @@ std::string summary(const PollFigures& figures) {
 }  // namespace
 
 TypePoller::TypePoller(const ObserverType& type, const Config& config,
-                       std::shared_ptr<Connections> data, Millis poll_takes)
+                       std::shared_ptr<sql::Pool> data, Millis poll_takes)
     : type_(type),
       source_options_(config.source),
       limits_(config.limits),
       poll_takes_(poll_takes),
       data_(std::move(data)),
-      source_(config.source_of(type.name), {.what = "source of " + type.name,
-                                            .only_read = true,
-                                            .statement_timeout = config.statement_timeout}) {}
+      source_(config.source_of(type.name),
+              {.name = "source of " + type.name,
+               .application = "warehouse",
+               .read_only = true,
+               .statement_timeout = config.statement_timeout},
+              kSourceConnections) {}
 
 void TypePoller::poll(Run& run, PollFigures& figures) {
   const Poll poll{.type = type_, .guard = {run.tokens()}, .node = run.node(), .fire = run.number()};
@@ -42,7 +48,7 @@ Result<void> TypePoller::poll_all(const Poll& poll, Run& run, PollFigures& figur
   for (const Observer& observer : *observers) {
     if (run.stop().stop_requested()) break;
     auto source = source_.take();
-    const auto done = source ? poll_one(store, poll, observer, *source, run, figures)
+    const auto done = source ? poll_one(store, poll, observer, **source, run, figures)
                              : Result<void>(source.error());
     if (done) continue;
     if (!first) {
@@ -55,7 +61,6 @@ Result<void> TypePoller::poll_all(const Poll& poll, Run& run, PollFigures& figur
   const auto ended = store.end(poll, figures, !first);
   if (!first && !ended) first = ended.error();
   if (first) return *first;
-  data_->give_back(std::move(*data));
   return {};
 }
 
@@ -68,17 +73,14 @@ Result<void> TypePoller::check_cursor(const Observer& observer) const {
 }
 
 Result<void> TypePoller::poll_one(ObserverStore& store, const Poll& poll, const Observer& observer,
-                                  std::unique_ptr<Database>& database, Run& run,
-                                  PollFigures& figures) {
+                                  sql::Connection& database, Run& run, PollFigures& figures) {
   if (auto ok = check_cursor(observer); !ok) return ok;
-  TableSource source(*database, type_, source_options_);
+  TableSource source(database, type_, source_options_);
   ObserverPoll observer_poll(store, poll, limits_);
   if (poll_takes_ > Millis(0)) {
     observer_poll.before_write = [this] { std::this_thread::sleep_for(poll_takes_); };
   }
-  auto done = observer_poll.run(observer, source, run.stop(), figures);
-  if (done) source_.give_back(std::move(database));
-  return done;
+  return observer_poll.run(observer, source, run.stop(), figures);
 }
 
 }  // namespace baton::warehouse

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "json/json.h"
+#include "sql/connection.h"
 
 namespace baton::warehouse {
 namespace {
@@ -18,7 +19,7 @@ struct Count {
 };
 using Counts = std::unordered_map<std::string, Count>;
 
-Result<void> count_events(Database& data, const ObserverType& type, Counts& counts,
+Result<void> count_events(sql::Connection& data, const ObserverType& type, Counts& counts,
                           TypeFigures& figures) {
   std::int64_t after = 0;
   while (true) {
@@ -27,49 +28,50 @@ Result<void> count_events(Database& data, const ObserverType& type, Counts& coun
         " ORDER BY seq LIMIT $3",
         {type.name, after, kPage});
     if (!rows) return rows.error();
-    for (const Database::Row& row : *rows) {
-      after = number(row, 0);
-      ++counts[row[1]].events;
+    for (const sql::Row& row : *rows) {
+      after = row.integer(0);
+      ++counts[row.text(1)].events;
       ++figures.events;
-      ++figures.nodes[row[2]].events;
+      ++figures.nodes[row.text(2)].events;
     }
     if (rows->size() < static_cast<std::size_t>(kPage)) return {};
   }
 }
 
-Result<void> count_rows(Database& source, const ObserverType& type, Counts& counts,
+Result<void> count_rows(sql::Connection& source, const ObserverType& type, Counts& counts,
                         TypeFigures& figures) {
   std::string after;
   while (true) {
     auto rows = source.query("SELECT id FROM " + type.table + " WHERE id > $1 ORDER BY id LIMIT $2",
                              {after, kPage});
     if (!rows) return rows.error();
-    for (const Database::Row& row : *rows) {
-      after = row[0];
-      counts[row[0]].in_source = true;
+    for (const sql::Row& row : *rows) {
+      after = row.text(0);
+      counts[row.text(0)].in_source = true;
       ++figures.rows;
     }
     if (rows->size() < static_cast<std::size_t>(kPage)) return {};
   }
 }
 
-Result<void> count_polls(Database& data, const ObserverType& type, TypeFigures& figures) {
+Result<void> count_polls(sql::Connection& data, const ObserverType& type, TypeFigures& figures) {
   auto rows = data.query(
       "SELECT node, outcome, count(*), sum(source_queries) FROM warehouse_poll WHERE type = $1"
       " GROUP BY node, outcome",
       {type.name});
   if (!rows) return rows.error();
-  for (const Database::Row& row : *rows) {
-    figures.polls += number(row, 2);
-    if (row[1] == "failed") figures.failed_polls += number(row, 2);
-    if (row[1] == "unfinished") figures.unfinished_polls += number(row, 2);
-    figures.nodes[row[0]].polls += number(row, 2);
-    figures.source_queries += number(row, 3);
+  for (const sql::Row& row : *rows) {
+    figures.polls += row.integer(2);
+    if (row.text(1) == "failed") figures.failed_polls += row.integer(2);
+    if (row.text(1) == "unfinished") figures.unfinished_polls += row.integer(2);
+    figures.nodes[row.text(0)].polls += row.integer(2);
+    figures.source_queries += row.integer(3);
   }
   return {};
 }
 
-Result<TypeFigures> verify_type(Database& data, Database& source, const ObserverType& type) {
+Result<TypeFigures> verify_type(sql::Connection& data, sql::Connection& source,
+                                const ObserverType& type) {
   TypeFigures figures;
   Counts counts;
   // The events first: what they are about is in the source by then, while others go on writing.
@@ -87,16 +89,16 @@ Result<TypeFigures> verify_type(Database& data, Database& source, const Observer
 }  // namespace
 
 Result<Verdict> verify(const Config& config, const std::string& data_url) {
-  auto data = Database::open(
-      data_url, {.what = "data", .only_read = true, .statement_timeout = config.statement_timeout});
+  auto data = sql::Connection::open(
+      data_url, {.name = "data", .read_only = true, .statement_timeout = config.statement_timeout});
   if (!data) return data.error();
   Verdict verdict;
   for (const auto& [name, observers] : config.observers) {
     const ObserverType& type = *observer_type(name).value();
-    auto source =
-        Database::open(config.source_of(name), {.what = "source of " + name,
-                                                .only_read = true,
-                                                .statement_timeout = config.statement_timeout});
+    auto source = sql::Connection::open(config.source_of(name),
+                                        {.name = "source of " + name,
+                                         .read_only = true,
+                                         .statement_timeout = config.statement_timeout});
     if (!source) return source.error();
     auto figures = verify_type(**data, **source, type);
     if (!figures) return figures.error();

@@ -14,17 +14,16 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "apps/warehouse/database.h"
 #include "baton/job_control.h"
 #include "baton/locks.h"
+#include "sql/connection.h"
 #include "stage.h"
 
 namespace demo {
 namespace {
 
 using namespace std::chrono_literals;
-using baton::warehouse::Database;
-using baton::warehouse::number;
+namespace sql = baton::sql;
 
 constexpr const char* kConfig = R"(scheduler:
   observer:
@@ -62,7 +61,7 @@ class WarehouseDemo {
   }
   [[nodiscard]] std::vector<std::string> command(const std::string& name,
                                                  const std::vector<std::string>& more) const;
-  std::vector<Database::Row> ask(const std::string& sql) const;
+  sql::Rows ask(const std::string& sql) const;
   std::int64_t count(const std::string& sql) const;
   std::string picture();
   std::optional<Polling> polling(const std::string& node);
@@ -77,7 +76,7 @@ class WarehouseDemo {
   const std::string directory_;
   const std::string program_;
   const std::string config_;
-  std::unique_ptr<Database> data_;
+  std::unique_ptr<sql::Connection> data_;
   std::optional<baton::LockClient> locks_;
   std::optional<Polling> killed_;
   std::optional<Polling> paused_;
@@ -92,25 +91,25 @@ std::vector<std::string> WarehouseDemo::command(const std::string& name,
   return words;
 }
 
-std::vector<Database::Row> WarehouseDemo::ask(const std::string& sql) const {
+sql::Rows WarehouseDemo::ask(const std::string& sql) const {
   auto rows = data_->query(sql);
-  return rows ? std::move(*rows) : std::vector<Database::Row>();
+  return rows ? std::move(*rows) : sql::Rows();
 }
 
 std::int64_t WarehouseDemo::count(const std::string& sql) const {
   const auto rows = ask(sql);
-  return rows.empty() ? 0 : number(rows.front(), 0);
+  return rows.empty() ? 0 : rows.front().integer(0);
 }
 
 std::string WarehouseDemo::picture() {
   std::map<std::string, std::map<std::string, std::string>> events;
   for (const auto& row :
        ask("SELECT node, type, count(*) FROM warehouse_outbox GROUP BY node, type")) {
-    events[row[0]][row[1]] = row[2];
+    events[row.text(0)][row.text(1)] = row.text(2);
   }
   std::map<std::string, std::string> polls;
   for (const auto& row : ask("SELECT node, count(*) FROM warehouse_poll GROUP BY node")) {
-    polls[row[0]] = row[1];
+    polls[row.text(0)] = row.text(1);
   }
   std::string out = "  NODE     STATE     POLLS   EVENTS: order  inventory   wes   POLLS NOW\n";
   const auto or_zero = [](const std::string& text) { return text.empty() ? "0" : text.c_str(); };
@@ -135,8 +134,8 @@ std::optional<Polling> WarehouseDemo::polling(const std::string& node) {
   for (const auto& row : ask("SELECT type, token FROM warehouse_poll WHERE node = '" + node +
                              "' AND outcome = 'unfinished'")) {
     for (const auto& job : *jobs) {
-      if (job.name == row[0] + "-observer-poll" && std::to_string(job.token) == row[1]) {
-        return Polling{row[0], number(row, 1)};
+      if (job.name == row.text(0) + "-observer-poll" && std::to_string(job.token) == row.text(1)) {
+        return Polling{row.text(0), row.integer(1)};
       }
     }
   }
@@ -145,7 +144,7 @@ std::optional<Polling> WarehouseDemo::polling(const std::string& node) {
 
 // A process that is stopped in the middle of a transaction of SQLite holds up all others.
 bool WarehouseDemo::nobody_writes() {
-  auto probe = Database::open(at("data.db"), {.what = "data", .statement_timeout = 500ms});
+  auto probe = sql::Connection::open(at("data.db"), {.name = "data", .statement_timeout = 500ms});
   return probe && (*probe)->script("BEGIN IMMEDIATE; ROLLBACK") &&
          locks_->try_acquire({.subject = "probe"}, {.ttl = 5s});
 }
@@ -226,7 +225,7 @@ int status_of(pid_t pid) {
 int WarehouseDemo::run() {
   std::printf("Baton demo: 3 nodes poll 3 types of observers, all on SQLite files, TTL 2 s.\n\n");
   std::fflush(stdout);
-  data_ = Database::open(at("data.db"), {.what = "data"}).value();
+  data_ = sql::Connection::open(at("data.db"), {.name = "data"}).value();
   locks_ = baton::open(at("locks.db"), {.owner = "demo"}).value();
   const pid_t generator = Stage::start(
       command("generate", {"--rate", "60", "--seconds", "18", "--late", "1s", "--tick", "50ms"}),

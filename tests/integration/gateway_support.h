@@ -18,11 +18,10 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include "apps/gateway/signal.h"
-#include "apps/gateway/sqlite.h"
 #include "baton/locks.h"
+#include "sql/connection.h"
 #include "support/http_client.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
@@ -197,14 +196,14 @@ class GatewayTest : public ::testing::Test {
   LockClient locks() const { return open(store(), {.owner = "test"}).value(); }
 
   // A connection of our own to the objects. They must have been made.
-  std::unique_ptr<gateway::Sqlite> database() const {
-    return gateway::Sqlite::open((dir_ / "objects.db").string()).value();
+  std::unique_ptr<sql::Connection> database() const {
+    return sql::Connection::open(objects()).value();
   }
 
   // The locks cannot be read or written any more.
   void damage_the_locks() const {
-    const auto locks = gateway::Sqlite::open((dir_ / "locks.db").string());
-    ASSERT_TRUE(locks.value()->script("DROP TABLE baton_lock"));
+    const auto database = sql::Connection::open(store());
+    ASSERT_TRUE(database.value()->script("DROP TABLE baton_lock"));
   }
 
   static std::string signal(const std::string& alert, const std::string& node = "worker-1") {
@@ -217,9 +216,8 @@ class GatewayTest : public ::testing::Test {
     return gateway::signal_lock(fingerprint(alert));
   }
 
-  std::int64_t count(const std::string& sql,
-                     const std::vector<gateway::Sqlite::Value>& values = {}) {
-    return gateway::number(database()->query(sql, values).value().front(), 0);
+  std::int64_t count(const std::string& sql, const sql::Values& values = {}) {
+    return database()->query(sql, values).value().front().integer(0);
   }
 
   TempDir dir_{"gateway"};

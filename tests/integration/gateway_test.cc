@@ -7,8 +7,6 @@
 namespace baton::test {
 namespace {
 
-using gateway::text;
-
 class SignalGatewayTest : public GatewayTest {
  protected:
   void start_gateways(std::size_t number, const Words& extra = {}) {
@@ -70,7 +68,7 @@ class SignalGatewayTest : public GatewayTest {
     EXPECT_EQ(clients.with(201) + clients.with(202), kRequests);
     EXPECT_LE(clients.with(201), 1U) << "its maker may have died before it could say so";
     EXPECT_EQ(
-        count("SELECT count(*) FROM gateway_request WHERE fingerprint = ?1", {fingerprint(alert)}),
+        count("SELECT count(*) FROM gateway_request WHERE fingerprint = $1", {fingerprint(alert)}),
         1);
   }
 
@@ -154,10 +152,10 @@ TEST_F(SignalGatewayTest, a_gateway_killed_after_it_created_loses_no_request_and
         [&] {
           const auto rows = reader->query(
               "SELECT e.actor FROM gateway_event AS e JOIN gateway_request AS r"
-              " ON r.name = e.object WHERE r.fingerprint = ?1",
+              " ON r.name = e.object WHERE r.fingerprint = $1",
               {fingerprint(alert)});
           if (!rows || rows->empty()) return false;
-          maker = text(rows->front(), 0);
+          maker = rows->front().text(0);
           return true;
         },
         patience, std::chrono::microseconds(100)));

@@ -8,9 +8,6 @@
 namespace baton::test {
 namespace {
 
-using gateway::number;
-using gateway::text;
-
 class OrchestratorTest : public GatewayTest {
  protected:
   void start_all(std::size_t orchestrators) {
@@ -61,13 +58,13 @@ class OrchestratorTest : public GatewayTest {
     std::map<std::string, std::int64_t> tokens;
     std::set<std::string> made;
     for (const auto& event : *events) {
-      const std::string& object = text(event, 1);
-      const std::string& target = text(event, 2);
-      if (text(event, 0) == "execution created") {
+      const std::string object = event.text(1);
+      const std::string target = event.text(2);
+      if (event.text(0) == "execution created") {
         EXPECT_FALSE(active.contains(target)) << object << " beside " << active[target];
         EXPECT_TRUE(made.insert(object).second) << object << " was made twice";
-        EXPECT_GT(number(event, 3), tokens[target]) << object;
-        tokens[target] = number(event, 3);
+        EXPECT_GT(event.integer(3), tokens[target]) << object;
+        tokens[target] = event.integer(3);
         active[target] = object;
       } else {
         EXPECT_EQ(active[target], object) << "finished without having been active";

@@ -6,13 +6,10 @@
 #include <mutex>
 #include <thread>
 
-#include <sys/stat.h>
-
 #include <gtest/gtest.h>
 
 #include "apps/gateway/orchestrator.h"
 #include "apps/gateway/signal_gateway.h"
-#include "apps/gateway/sqlite.h"
 #include "apps/gateway/tally.h"
 #include "baton/memory_store.h"
 #include "support/temp_dir.h"
@@ -27,21 +24,6 @@ constexpr const char* kSignal =
     R"({"alertName":"HighMemory","namespace":"shop",
         "resource":{"kind":"Deployment","name":"cart"},"severity":"critical",
         "labels":{"team":"checkout"}})";
-
-TEST(Sqlite, a_new_file_is_readable_by_its_user_alone) {
-  const test::TempDir directory("baton-gateway");
-  const auto path = directory / "objects.db";
-  const mode_t old = ::umask(0);
-  const auto database = Sqlite::open(path);
-  ::umask(old);
-  ASSERT_TRUE(database) << database.error().message;
-  ASSERT_TRUE((*database)->script("CREATE TABLE t (a)"));
-  for (const char* suffix : {"", "-wal", "-shm"}) {
-    struct stat found {};
-    ASSERT_EQ(::stat((path.string() + suffix).c_str(), &found), 0) << suffix;
-    EXPECT_EQ(found.st_mode & 0777, 0600U) << suffix;
-  }
-}
 
 TEST(Signal, is_read_with_its_fingerprint) {
   const auto signal = parse_signal(kSignal);

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "apps/warehouse/poller.h"
+#include "support/temp_dir.h"
 
 namespace baton::warehouse {
 namespace {
@@ -118,7 +119,8 @@ class XidSource final : public FakeSource {
 class WarehousePoll : public ::testing::Test {
  protected:
   WarehousePoll()
-      : database_(Database::open("sqlite::memory:", {.what = "data"}).value()), store_(*database_) {
+      : database_(sql::Connection::open("sqlite:" + (dir_ / "data.db").string()).value()),
+        store_(*database_) {
     store_.install().value();
     for (const char* name : {"one", "two"}) {
       store_.add_observer(type_.name, name, Cursor::time).value();
@@ -157,7 +159,7 @@ class WarehousePoll : public ::testing::Test {
   std::map<std::string, int> published() {
     std::map<std::string, int> times;
     const auto rows = database_->query("SELECT source_id FROM warehouse_outbox").value();
-    for (const auto& row : rows) ++times[row[0]];
+    for (const auto& row : rows) ++times[row.text(0)];
     return times;
   }
 
@@ -210,7 +212,8 @@ class WarehousePoll : public ::testing::Test {
   }
 
   const ObserverType type_{.name = "thing", .event = "ThingObservedEvent", .table = "things"};
-  std::unique_ptr<Database> database_;
+  test::TempDir dir_ = test::TempDir::in_memory("warehouse");
+  std::unique_ptr<sql::Connection> database_;
   ObserverStore store_;
   Token token_ = 0;
 };
@@ -260,11 +263,11 @@ TEST_F(WarehousePoll, what_has_been_seen_is_remembered_only_as_long_as_it_can_be
     const auto older = database_->query(
         "SELECT count(*) FROM warehouse_seen s JOIN warehouse_observer o"
         " ON o.type = s.type AND o.name = s.observer WHERE s.position < o.complete_below");
-    ASSERT_EQ(older.value()[0][0], "0");
+    ASSERT_EQ(older.value().front().integer(0), 0);
   }
   poll_to_the_end(source);
   expect_exact(source, 7);
-  EXPECT_EQ(database_->query("SELECT count(*) FROM warehouse_seen").value()[0][0], "0");
+  EXPECT_EQ(database_->query("SELECT count(*) FROM warehouse_seen").value().front().integer(0), 0);
 }
 
 TEST_F(WarehousePoll, a_backlog_is_worked_off_in_batches_over_several_polls) {

@@ -16,8 +16,8 @@ class WarehouseFault : public WarehouseTest {
   class BlockedOrders {
    public:
     explicit BlockedOrders(const std::string& source)
-        : database_(warehouse::Database::open(source, {.what = "source"}).value()) {
-      if (database_->kind() == warehouse::Database::Kind::postgres) {
+        : database_(sql::Connection::open(source).value()) {
+      if (database_->kind() == sql::Kind::postgres) {
         database_->script("BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE").value();
       } else {
         database_->script("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE").value();
@@ -28,7 +28,7 @@ class WarehouseFault : public WarehouseTest {
     BlockedOrders& operator=(const BlockedOrders&) = delete;
 
    private:
-    std::unique_ptr<warehouse::Database> database_;
+    std::unique_ptr<sql::Connection> database_;
   };
 
   // It has begun to poll, and waits for the orders.
@@ -45,8 +45,7 @@ class WarehouseFault : public WarehouseTest {
     ASSERT_TRUE(poll_until([&] {
       if (!stop_still(node(id).pid())) return false;
       if (postgres_) return true;
-      auto data =
-          warehouse::Database::open(this->data(), {.what = "data", .statement_timeout = 200ms});
+      auto data = sql::Connection::open(this->data(), {.statement_timeout = 200ms});
       const bool free = data && (*data)->script("BEGIN IMMEDIATE; ROLLBACK") &&
                         locks().try_acquire({.subject = "probe"}, {.ttl = 5s});
       if (!free) node(id).kill(SIGCONT);
@@ -144,7 +143,10 @@ TEST_F(WarehouseFault, a_source_that_is_down_fails_its_type_alone_and_is_retried
       postgres_ ? url.substr(0, url.rfind('/') + 1) + name : "sqlite:" + file_name;
   for (const auto* id : {"a", "b"}) start(id, {"--source", "wes=" + wes});
   auto client = locks();
-  const auto failures = [&] { return show_job(client, "wes-observer-poll").value().failures; };
+  const auto failures = [&] {
+    const auto job = show_job(client, "wes-observer-poll");  // the nodes may not have added it yet
+    return job ? job->failures : 0;
+  };
   ASSERT_TRUE(poll_until([&] { return failures() >= 3; }, 2 * patience));
   const auto status = show_job(client, "wes-observer-poll").value();
   ASSERT_TRUE(status.last && status.next);

@@ -12,18 +12,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include "apps/warehouse/database.h"
 #include "baton/job_control.h"
 #include "baton/locks.h"
 #include "integration/postgres_database.h"
+#include "sql/connection.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 #include "support/wait.h"
 
 namespace baton::test {
-
-using Rows = std::vector<warehouse::Database::Row>;
-using warehouse::number;
 
 inline const std::vector<std::string> kTypes{"inventory", "order", "wes"};
 
@@ -112,14 +109,14 @@ class WarehouseTest : public ::testing::Test {
   }
 
   // Of the data, and of the source with its tables made.
-  Rows query(const std::string& sql) const {
-    auto database = warehouse::Database::open(data(), {.what = "data"}).value();
+  sql::Rows query(const std::string& sql) const {
+    auto database = sql::Connection::open(data()).value();
     return database->query(sql).value();
   }
-  std::int64_t count(const std::string& sql) const { return number(query(sql).front(), 0); }
+  std::int64_t count(const std::string& sql) const { return query(sql).front().integer(0); }
   void make_tables() const { generate({"--rate", "1", "--seconds", "0.1"}); }
   void add_orders(int rows) const {
-    auto database = warehouse::Database::open(source(), {.what = "source"}).value();
+    auto database = sql::Connection::open(source()).value();
     for (int i = 0; i < rows; ++i) {
       database
           ->query("INSERT INTO orders (id, channel, changed_at) VALUES ($1, 'web', $2)",

@@ -12,9 +12,9 @@ class Warehouse : public WarehouseTest {
   static constexpr const char* kPolls =
       "SELECT type, token, node, fire, started, ended, outcome FROM warehouse_poll"
       " ORDER BY type, started";
-  static std::int64_t fire(const warehouse::Database::Row& row) { return number(row, 3); }
-  static std::int64_t started(const warehouse::Database::Row& row) { return number(row, 4); }
-  static std::int64_t ended(const warehouse::Database::Row& row) { return number(row, 5); }
+  static std::int64_t fire(const sql::Row& row) { return row.integer(3); }
+  static std::int64_t started(const sql::Row& row) { return row.integer(4); }
+  static std::int64_t ended(const sql::Row& row) { return row.integer(5); }
 };
 
 TEST_F(Warehouse, only_one_node_executes_polling_per_observer_type_at_a_time) {
@@ -22,11 +22,12 @@ TEST_F(Warehouse, only_one_node_executes_polling_per_observer_type_at_a_time) {
   for (const auto* id : {"a", "b", "c"}) start(id, {"--poll-takes", "10ms"});
   ASSERT_TRUE(every_type_is_polled(12));
   for (const auto* id : {"a", "b", "c"}) stop(id);
-  const Rows polls = query(kPolls);
+  const sql::Rows polls = query(kPolls);
   for (std::size_t i = 1; i < polls.size(); ++i) {
     if (polls[i][0] != polls[i - 1][0]) continue;
-    EXPECT_GE(started(polls[i]), ended(polls[i - 1])) << polls[i][0] << " by " << polls[i][2];
-    EXPECT_GT(number(polls[i], 1), number(polls[i - 1], 1)) << "tokens only grow";
+    EXPECT_GE(started(polls[i]), ended(polls[i - 1]))
+        << polls[i].text(0) << " by " << polls[i].text(2);
+    EXPECT_GT(polls[i].integer(1), polls[i - 1].integer(1)) << "tokens only grow";
   }
   for (const auto* id : {"a", "b", "c"}) {
     EXPECT_GT(count("SELECT count(*) FROM warehouse_poll WHERE node = '" + std::string(id) + "'"),
@@ -54,7 +55,7 @@ TEST_F(Warehouse, two_nodes_ask_the_source_half_as_often_as_two_that_know_nothin
   make_tables();
   // Of the first polls: one that a node was stopped in has asked less.
   const auto queries_a_cycle = [&](const std::string& data, int polls) {
-    auto database = warehouse::Database::open(data, {.what = "data"}).value();
+    auto database = sql::Connection::open(data).value();
     const auto row = database
                          ->query(
                              "SELECT sum(source_queries), count(DISTINCT fire) FROM (SELECT * FROM"
@@ -63,7 +64,7 @@ TEST_F(Warehouse, two_nodes_ask_the_source_half_as_often_as_two_that_know_nothin
                              std::to_string(polls) + ") complete")
                          .value()
                          .front();
-    return static_cast<double>(number(row, 0)) / static_cast<double>(number(row, 1));
+    return static_cast<double>(row.integer(0)) / static_cast<double>(row.integer(1));
   };
   for (const auto* id : {"a", "b"}) start(id);
   ASSERT_TRUE(every_type_is_polled(6));
@@ -109,7 +110,7 @@ TEST_F(Warehouse, verify_finds_what_is_missing_doubled_or_made_up) {
   expect_exact();
   stop("a");
   const auto expect = [&](const std::string& sql, const std::string& figure) {
-    auto database = warehouse::Database::open(data(), {.what = "data"}).value();
+    auto database = sql::Connection::open(data()).value();
     database->script(sql).value();
     const Finished done = command("verify", {"--json"});
     EXPECT_EQ(done.status.code, 1) << sql;
@@ -172,7 +173,7 @@ TEST_F(Warehouse, all_three_observer_types_can_be_polled_simultaneously_by_diffe
   make_tables();
   for (const auto* id : {"a", "b", "c"}) start(id, {"--poll-takes", "200ms"});
   const auto met = [&] {
-    const Rows now = query(
+    const sql::Rows now = query(
         "SELECT i.node FROM warehouse_poll i, warehouse_poll o, warehouse_poll w"
         " WHERE i.type = 'inventory' AND o.type = 'order' AND w.type = 'wes'"
         " AND i.outcome = 'ok' AND o.outcome = 'ok' AND w.outcome = 'ok'"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/apply.h"
+#include "store/common/contained.h"
 #include "store/common/subscribers.h"
 #include "store/postgres_advisory/schema.h"
 #include "store/postgres_advisory/session_watcher.h"
@@ -81,13 +82,14 @@ class PostgresAdvisoryStore final : public LockStore {
       }
     }
     if (good.empty()) return replies;
-    auto done = contained([&] { return apply_good(good, answers, deadline); });
+    auto done =
+        contained(settings_.server.location, [&] { return apply_good(good, answers, deadline); });
     if (!done) return done.error();
     return replies;
   }
 
   Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
-    return contained([&]() -> Result<Page<LockInfo>> {
+    return contained(settings_.server.location, [&]() -> Result<Page<LockInfo>> {
       std::unique_lock lock(mutex_, std::defer_lock);
       if (!lock_until(lock, deadline)) return too_busy();
       return find_locked(query, deadline);
@@ -111,18 +113,6 @@ class PostgresAdvisoryStore final : public LockStore {
   }
 
  private:
-  // A reply that makes no sense is a broken store, not a broken caller.
-  template <typename Work>
-  auto contained(Work work) -> decltype(work()) {
-    try {
-      return work();
-    } catch (const std::exception& problem) {
-      return Error{.code = Code::bad_store,
-                   .message = std::string("an answer that cannot be read: ") + problem.what(),
-                   .in_doubt = true};
-    }
-  }
-
   static bool lock_until(std::unique_lock<TimedMutex>& lock, Deadline deadline) {
     return lock.try_lock_for(std::max(deadline - BootClock::now(), Deadline::duration::zero()));
   }

@@ -16,6 +16,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "store/common/wait_for.h"
 #include "store/redis/redis_error.h"
 #include "store/redis/tls.h"
 
@@ -106,17 +107,6 @@ Value value_of(const redisReply& reply) {
 }
 
 redisReader* new_reader() { return redisReaderCreate(); }
-
-bool wait_for(int socket, short events, Deadline deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
-    if (left <= Millis{0}) return false;
-    pollfd waiting{socket, events, 0};
-    const int ready =
-        poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
-    if (ready > 0 || (ready < 0 && errno != EINTR)) return true;
-  }
-}
 
 Connection::Connection(const Settings& settings, Endpoint node)
     : settings_(settings), node_(std::move(node)), reader_(new_reader()) {}

@@ -21,9 +21,6 @@ namespace baton::store::redis {
 
 class Tls;
 
-// Until one of the events has come, as poll(2) names them; false if the deadline came first.
-bool wait_for(int socket, short events, Deadline deadline);
-
 // What a server answers to one command.
 struct Value {
   enum class Kind : std::uint8_t { nothing, text, number, list, error };

@@ -1,7 +1,6 @@
 #include "store/redis/redis_store.h"
 
-#include <stdexcept>
-
+#include "store/common/contained.h"
 #include "store/redis/batch.h"
 #include "store/redis/find.h"
 #include "store/redis/listener.h"
@@ -40,7 +39,7 @@ class RedisStore final : public LockStore {
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     const Instant entered = BootClock::now();
-    return contained([&]() -> Result<std::vector<Reply>> {
+    return contained(settings_.location, [&]() -> Result<std::vector<Reply>> {
       BatchRun run(batch, at(), context_);
       if (run.nothing_to_send()) return run.replies();
       if (run.lane() == Lane::renewals) {
@@ -53,7 +52,7 @@ class RedisStore final : public LockStore {
   }
 
   Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
-    return contained([&]() -> Result<Page<LockInfo>> {
+    return contained(settings_.location, [&]() -> Result<Page<LockInfo>> {
       auto connections = pool_.take(Lane::requests, deadline);
       if (!connections) return connections.error();
       return redis::find(context_, **connections, query, at(), deadline);
@@ -92,19 +91,6 @@ class RedisStore final : public LockStore {
 
   [[nodiscard]] std::optional<core::StoreTime> at() const {
     return options_.now ? std::optional(options_.now()) : std::nullopt;
-  }
-
-  // A reply that makes no sense is a broken store, not a broken caller.
-  template <typename Work>
-  auto contained(Work work) -> decltype(work()) {
-    try {
-      return work();
-    } catch (const std::exception& problem) {
-      return Error{
-          .code = Code::bad_store,
-          .message = settings_.location + ": an answer that cannot be read: " + problem.what(),
-          .in_doubt = true};
-    }
   }
 
   const Settings settings_;

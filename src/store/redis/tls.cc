@@ -13,7 +13,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "store/redis/connection.h"
+#include "store/common/wait_for.h"
 
 namespace baton::store::redis {
 namespace {

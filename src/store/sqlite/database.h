@@ -18,7 +18,7 @@ namespace baton::store::sqlite {
 // `system_error` is the errno behind it, or 0.
 [[nodiscard]] Error explain(int code, const std::string& path, std::string_view detail,
                             int system_error);
-[[nodiscard]] Error explain(sqlite3* connection, int code);
+[[nodiscard]] BATON_EXPORT Error explain(sqlite3* connection, int code);
 
 // A prepared statement, kept and run again. Not thread-safe, like its connection.
 class Statement {

@@ -83,22 +83,22 @@ Result<void> check_entry(const std::string& path) {
 
 Result<std::string> path_of(std::string_view url) {
   constexpr std::string_view kScheme = "sqlite:";
-  if (!url.starts_with(kScheme)) return bad_url("an SQLite store is written sqlite:PATH");
+  if (!url.starts_with(kScheme)) return bad_url("an SQLite database is written sqlite:PATH");
   std::string_view path = url.substr(kScheme.size());
   if (const auto options = path.find('?'); options != path.npos) {
-    return bad_url("an SQLite store has no options: '" + std::string(path.substr(options)) + "'");
+    return bad_url("an SQLite URL has no options: '" + std::string(path.substr(options)) + "'");
   }
   if (path.starts_with("//")) {
     path.remove_prefix(2);
     if (!path.starts_with('/')) {
-      return bad_url("an SQLite store is a local file: write sqlite:PATH or sqlite:///PATH");
+      return bad_url("an SQLite database is a local file: write sqlite:PATH or sqlite:///PATH");
     }
   }
   if (path == ":memory:") return bad_url("sqlite::memory: is forgotten at once: use memory:");
   if (path.empty() || path.ends_with('/')) return bad_url("sqlite: names no file");
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
   if (std::any_of(path.begin(), path.end(), is_control)) {
-    return bad_url("the path of an SQLite store has control characters");
+    return bad_url("the path of an SQLite database has control characters");
   }
   std::error_code failed;
   // Absolute, so that it means the same file after a chdir, and is never taken for a URI.

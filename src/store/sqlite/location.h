@@ -10,7 +10,7 @@
 namespace baton::store::sqlite {
 
 // sqlite:PATH, sqlite:/PATH or sqlite:///PATH as an absolute path. bad_url for anything else.
-[[nodiscard]] Result<std::string> path_of(std::string_view url);
+[[nodiscard]] BATON_EXPORT Result<std::string> path_of(std::string_view url);
 
 // What a filesystem of this statfs type is called if it may be shared with other machines, where
 // neither the locks of SQLite nor its shared memory reach. Nothing for a local one.
@@ -22,7 +22,7 @@ namespace baton::store::sqlite {
 
 // Makes an empty file (0600, whatever the umask) if there is none yet; its directory must be there.
 // Refuses network filesystems; `type` stands in for what the system says of this one.
-[[nodiscard]] Result<void> prepare_file(const std::string& path,
-                                        std::optional<std::uint64_t> type = {});
+[[nodiscard]] BATON_EXPORT Result<void> prepare_file(const std::string& path,
+                                                     std::optional<std::uint64_t> type = {});
 
 }  // namespace baton::store::sqlite

@@ -1,0 +1,54 @@
+#include "sql/value.h"
+
+#include <array>
+#include <charconv>
+
+namespace baton::sql {
+namespace {
+
+template <typename Number>
+Number parsed(const std::string& text) {
+  Number number{};
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+template <typename Number>
+std::string printed(Number number) {
+  std::array<char, 32> buffer{};
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
+  return {buffer.data(), end};
+}
+
+template <typename Number>
+Number number_of(const Value& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<Number>(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return static_cast<Number>(*real);
+  if (const auto* truth = std::get_if<bool>(&value)) return static_cast<Number>(*truth ? 1 : 0);
+  if (const auto* text = std::get_if<std::string>(&value)) return parsed<Number>(*text);
+  return Number{};
+}
+
+}  // namespace
+
+bool Row::null(std::size_t column) const {
+  return std::holds_alternative<std::monostate>(values_[column]);
+}
+
+std::int64_t Row::integer(std::size_t column) const {
+  return number_of<std::int64_t>(values_[column]);
+}
+
+double Row::real(std::size_t column) const { return number_of<double>(values_[column]); }
+
+std::string Row::text(std::size_t column) const {
+  const Value& value = values_[column];
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return printed(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return printed(*real);
+  if (const auto* bytes = std::get_if<Bytes>(&value)) return bytes->data;
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  return {};
+}
+
+}  // namespace baton::sql

@@ -1,0 +1,74 @@
+#pragma once
+
+// Values that are bound to statements, and the rows that come back.
+//
+//   type                       PostgreSQL                        SQLite
+//   std::monostate             NULL                              NULL
+//   bool                       boolean                           0 or 1
+//   std::int64_t, double       smallint to bigint, real, double  INTEGER, REAL
+//   std::string                everything else, as text          TEXT
+//   Bytes                      bytea                             BLOB
+//   vector of int64 or text    an array, only as a parameter     refused
+//
+// Text is UTF-8 without NUL bytes, which PostgreSQL cannot store: text with one is refused.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace baton::sql {
+
+struct Bytes {
+  std::string data;
+  bool operator==(const Bytes&) const = default;
+};
+
+using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, Bytes,
+                           std::vector<std::int64_t>, std::vector<std::string>>;
+using Values = std::vector<Value>;
+
+// The accessors convert, because databases differ in the types they answer with (PostgreSQL sums
+// bigints to numeric, SQLite has no boolean): integer() reads text in decimal, text() prints
+// numbers. NULL, and text that is no number, is 0 or empty.
+class Row {
+ public:
+  explicit Row(Values values) : values_(std::move(values)) {}
+
+  [[nodiscard]] std::size_t size() const { return values_.size(); }
+  [[nodiscard]] const Value& operator[](std::size_t column) const { return values_[column]; }
+
+  [[nodiscard]] bool null(std::size_t column) const;
+  [[nodiscard]] bool boolean(std::size_t column) const { return integer(column) != 0; }
+  [[nodiscard]] std::int64_t integer(std::size_t column) const;
+  [[nodiscard]] double real(std::size_t column) const;
+  [[nodiscard]] std::string text(std::size_t column) const;  // of Bytes: the bytes
+
+ private:
+  Values values_;
+};
+
+class Rows {
+ public:
+  Rows() = default;
+  Rows(std::vector<Row> rows, std::int64_t affected)
+      : rows_(std::move(rows)), affected_(affected) {}
+
+  [[nodiscard]] std::size_t size() const { return rows_.size(); }
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  [[nodiscard]] const Row& operator[](std::size_t row) const { return rows_[row]; }
+  [[nodiscard]] const Row& front() const { return rows_.front(); }
+  [[nodiscard]] const Row& back() const { return rows_.back(); }
+  [[nodiscard]] auto begin() const { return rows_.begin(); }
+  [[nodiscard]] auto end() const { return rows_.end(); }
+
+  // How many rows the statement inserted, updated or deleted, whether or not it returns them.
+  [[nodiscard]] std::int64_t affected() const { return affected_; }
+
+ private:
+  std::vector<Row> rows_;
+  std::int64_t affected_ = 0;
+};
+
+}  // namespace baton::sql
