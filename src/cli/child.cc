@@ -1,8 +1,10 @@
 #include "cli/child.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -41,6 +43,33 @@ Error watcher_was_killed() {
           .message = "cannot start the command: the process that watches over it was killed"};
 }
 
+// For the watcher, signals, the store with its connections and what they need now and then. Without
+// them something would fail half-way, and not always with an error that says why.
+constexpr std::size_t kDescriptorsNeeded = 16;
+
+Result<void> check_descriptors() {
+  std::vector<int> opened;
+  int problem = 0;
+  while (problem == 0 && opened.size() < kDescriptorsNeeded) {
+    const int file = eventfd(0, EFD_CLOEXEC);
+    if (file < 0) {
+      problem = errno;
+    } else {
+      opened.push_back(file);
+    }
+  }
+  for (const int file : opened) close(file);
+  if (problem == 0) return {};
+  if (problem != EMFILE) return cannot_start("eventfd", problem);
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return Error{.code = Code::unavailable,
+               .message = "cannot start the command: baton may have at most " +
+                          std::to_string(limit.rlim_cur) + " files open (ulimit -n), and needs " +
+                          std::to_string(kDescriptorsNeeded - opened.size()) +
+                          " more; raise that limit"};
+}
+
 // Shared with the watcher, and never given back: both use it to their end.
 Trust* share_trust() {
   void* place =
@@ -74,6 +103,7 @@ Program find_program(const std::string& name) {
 }
 
 Result<std::unique_ptr<Child>> Child::prepare(WatchedCommand command) {
+  if (auto enough = check_descriptors(); !enough) return enough.error();
   Trust* trust = share_trust();
   if (trust == nullptr) return cannot_start("mmap", errno);
   int ends[2];
@@ -83,6 +113,8 @@ Result<std::unique_ptr<Child>> Child::prepare(WatchedCommand command) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // in case that the watcher is killed
   const pid_t pid = fork();
   if (pid == 0) {
+    // If it is stopped when we are killed, it goes on, and ends the command.
+    prctl(PR_SET_PDEATHSIG, SIGCONT);
     close(ends[0]);
     watch(ends[1], *trust, command);
   }

@@ -13,6 +13,8 @@ namespace {
 constexpr std::array kOurs = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
                               SIGUSR2, SIGTSTP, SIGCONT, SIGCHLD};
 
+constexpr int kLookEveryMs = 20;
+
 // Whoever started us under nohup or in the background does not want to be ended by it; a blocked
 // signal would come all the same.
 bool ignored(int number) {
@@ -60,6 +62,7 @@ StopOnSignal::~StopOnSignal() {
 
 int StopOnSignal::finish() {
   if (thread_.joinable()) {
+    over_ = true;
     const std::uint64_t one = 1;
     (void)!write(wake_, &one, sizeof one);
     thread_.join();
@@ -70,8 +73,9 @@ int StopOnSignal::finish() {
 void StopOnSignal::watch(const Signals& signals) {
   std::array<pollfd, 2> files{pollfd{signals.file(), POLLIN, 0}, pollfd{wake_, POLLIN, 0}};
   while (true) {
-    if (poll(files.data(), files.size(), -1) < 0) continue;
-    if (files[1].revents != 0) return;
+    // Where no descriptor was left for the wake-up, it looks from time to time.
+    if (poll(files.data(), files.size(), wake_ < 0 ? kLookEveryMs : -1) < 0) continue;
+    if (over_) return;
     signalfd_siginfo signal{};
     while (signals.next(signal)) {
       if (signal.ssi_signo == SIGTSTP) raise(SIGSTOP);

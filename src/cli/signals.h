@@ -55,6 +55,7 @@ class StopOnSignal {
 
   std::stop_source stop_;
   std::atomic<bool> politely_{false};
+  std::atomic<bool> over_{false};
   int wake_ = -1;
   int signal_ = 0;
   std::thread thread_;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 
 #include "baton/locks.h"
 #include "cli/process_tree.h"
@@ -84,6 +85,11 @@ class Watch {
     children_ = signalfd(-1, &ended, SFD_CLOEXEC | SFD_NONBLOCK);
     // By the boot clock, so that it also goes off at once after a suspend.
     timer_ = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    // And one that also goes off in a stopped process, and continues it.
+    sigevent go_on{};
+    go_on.sigev_notify = SIGEV_SIGNAL;
+    go_on.sigev_signo = SIGCONT;
+    can_go_on_ = timer_create(CLOCK_BOOTTIME, &go_on, &go_on_) == 0;
   }
 
   [[noreturn]] void run() {
@@ -125,6 +131,7 @@ class Watch {
       when.it_value = {at / 1'000'000'000, at % 1'000'000'000};
     }
     timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
+    if (can_go_on_) timer_settime(go_on_, TIMER_ABSTIME, &when, nullptr);
   }
 
   void obey() {
@@ -258,6 +265,8 @@ class Watch {
   sigset_t mask_before_{};
   int children_ = -1;
   int timer_ = -1;
+  timer_t go_on_{};
+  bool can_go_on_ = false;
   pid_t pid_ = 0;
   bool orphaned_ = false;  // baton is dead
   bool watching_ = false;  // there is something that we would have to end

@@ -15,7 +15,9 @@
 //     ▲                │ let_go                                    │ nobody left             │
 //     └────────────────┴──────────────────────────────────────────┴────────────────────────┘
 //
-// It blocks all signals that can be, so that Ctrl-C and Ctrl-Z do not reach it. It stays in the
+// It blocks all signals that can be, so that Ctrl-C and Ctrl-Z do not reach it. SIGSTOP does, but
+// baton continues it, and if baton cannot, then the death of baton does, or a timer when something
+// is due. It stays in the
 // process group of baton: as the parent of a member in another group it would keep that group from
 // being orphaned, and its end, while baton is stopped, would send SIGHUP to the whole job.
 

@@ -1,6 +1,9 @@
 // `baton elect` on PostgreSQL: with leases in tables, and with the server's own advisory locks.
 
+#include <optional>
+
 #include "integration/elect_support.h"
+#include "support/frozen.h"
 #include "support/postgres_server.h"
 
 namespace baton::test {
@@ -110,10 +113,11 @@ TEST_F(Advisory, a_paused_leader_cannot_write_over_its_successor) {
   const pid_t watcher = child_of(a->pid());
   ASSERT_GT(watcher, 0);
   a->kill(SIGSTOP);
-  ASSERT_TRUE(stop_still(watcher));
+  std::optional<Frozen> still(std::in_place, watcher);
+  ASSERT_TRUE(*still);
   ASSERT_TRUE(b->wait_for_out("writes ")) << b->err();
   EXPECT_TRUE(a->wait_for_out("refused ")) << a->out();
-  ASSERT_EQ(::kill(watcher, SIGCONT), 0);
+  still.reset();
   a->kill(SIGCONT);
   EXPECT_TRUE(a->wait_for_err("no longer leading outbox")) << a->err();
   EXPECT_EQ(table.late_rows(), 0);

@@ -1,6 +1,9 @@
 // `baton elect` and `baton leader` as real processes on SQLite.
 
+#include <optional>
+
 #include "integration/elect_support.h"
+#include "support/frozen.h"
 #include "support/http_client.h"
 
 namespace baton::test {
@@ -32,7 +35,7 @@ TEST_F(CliElect, two_replicas_fail_over_when_the_leader_is_killed) {
 TEST_F(CliElect, of_three_replicas_only_one_leads_and_the_command_knows_its_term) {
   const std::string script =
       "echo leads $BATON_TERM $BATON_TOKEN $BATON_NAME ${BATON_STORE:-nothing}; exec sleep 1000";
-  env_["BATON_STORE"] = "";
+  unset_store();
   std::vector<std::unique_ptr<Process>> all;
   for (const auto* node : {"a", "b", "c"}) {
     all.push_back(stand(node, script, {"--store", store()}));
@@ -104,12 +107,14 @@ TEST_F(CliElect, a_paused_leader_cannot_write_over_its_successor) {
   const pid_t work = child_of(watcher);
   ASSERT_GT(work, 0);
   pause(a->pid(), dir_ / "locks.db");
-  ASSERT_TRUE(stop_still(watcher));
+  std::optional<Frozen> still(std::in_place, watcher);
+  ASSERT_TRUE(*still);
   pause(work, dir_ / "work.db");
   ASSERT_TRUE(b->wait_for_out("writes ")) << b->err();
   // Its work wakes up first, and does not know yet.
   ASSERT_EQ(::kill(work, SIGCONT), 0);
   EXPECT_TRUE(a->wait_for_out("refused ")) << a->out();
+  still.reset();
   a->kill(SIGCONT);
   EXPECT_TRUE(a->wait_for_err("no longer leading outbox")) << a->err();
   EXPECT_EQ(table.late_rows(), 0);
@@ -325,10 +330,12 @@ TEST_F(Fleet, whose_leaders_are_paused_past_the_ttl_is_kept_in_order_by_the_fenc
     const pid_t watcher = child_of(fleet_[leader]->pid());
     ASSERT_GT(watcher, 0);
     pause(fleet_[leader]->pid(), dir_ / "locks.db");
-    ASSERT_TRUE(stop_still(watcher));
+    std::optional<Frozen> still(std::in_place, watcher);
+    ASSERT_TRUE(*still);
     EXPECT_TRUE(poll_until([&] { return table_.last_term() > term; }, 2 * patience));
     EXPECT_TRUE(
         poll_until([&] { return fleet_[leader]->out().find("refused") != std::string::npos; }));
+    still.reset();
     fleet_[leader]->kill(SIGCONT);
   }
   next_leader(term);

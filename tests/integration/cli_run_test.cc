@@ -107,7 +107,7 @@ TEST_F(CliRun, the_command_knows_its_lock) {
 }
 
 TEST_F(CliRun, the_store_is_not_passed_on) {
-  env_["BATON_STORE"] = "";
+  unset_store();
   const auto ran =
       baton({"run", "job", "--store", store(), "--", "sh", "-c", "echo ${BATON_STORE:-nothing}"});
   EXPECT_EQ(ran.out, "nothing\n") << ran.err;
@@ -414,6 +414,42 @@ TEST_F(CliRun, a_stopped_watcher_is_continued) {
   ASSERT_EQ(::kill(watcher, SIGSTOP), 0);
   process->write("\n");
   ends(*process, 7);
+}
+
+TEST_F(CliRun, a_stopped_watcher_ends_all_when_baton_is_killed) {
+  auto process = hold("job", kFamily, {"--ttl", "1h", "--grace", "100ms"});
+  ASSERT_TRUE(stop_still(process->pid())) << "else it would continue the watcher";
+  ASSERT_TRUE(stop_still(only_child_of(process->pid())));
+  process->kill(SIGKILL);
+  expect_family_ends();
+}
+
+TEST_F(CliRun, with_baton_and_watcher_stopped_the_command_ends_with_the_lock) {
+  auto process = hold("job", kFamily, {"--ttl", "3s"});
+  ASSERT_TRUE(stop_still(process->pid()));
+  ASSERT_TRUE(stop_still(only_child_of(process->pid())));
+  expect_family_ends();
+  EXPECT_EQ(state_of(process->pid()), "T");
+  process->kill(SIGCONT);
+  ends(*process, 76);
+}
+
+TEST_F(CliRun, with_too_few_descriptors_it_says_so_and_ends) {
+  for (int limit = 4; limit <= 16; ++limit) {
+    std::filesystem::remove(dir_ / "locks.db");
+    auto with = options({});
+    with.argv = {"sh", "-c",
+                 "ulimit -n " + std::to_string(limit) +
+                     "; exec '" BATON_PROGRAM "' run job --wait 1s -- true"};
+    const auto ran = run(with);
+    EXPECT_EQ(ran.status.code, 1) << limit << ": " << ran.err;
+    EXPECT_NE(ran.err.find("at most " + std::to_string(limit) + " files open (ulimit -n)"),
+              std::string::npos)
+        << limit << ": " << ran.err;
+  }
+  auto with = options({});
+  with.argv = {"sh", "-c", "ulimit -n 32; exec '" BATON_PROGRAM "' run job -- true"};
+  EXPECT_EQ(run(with).err, "");
 }
 
 TEST_F(CliRun, what_the_command_leaves_behind_when_it_ends_by_itself_goes_on) {

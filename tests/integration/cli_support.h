@@ -32,8 +32,18 @@ class CliTest : public ::testing::Test {
                 {"XDG_CONFIG_HOME", ""},
                 {"XDG_STATE_HOME", ""},
                 {"BATON_STORE", store()}};
+    if (store_is_unset_) {
+      made.env.erase("BATON_STORE");
+      made.unset = {"BATON_STORE"};
+    }
     for (const auto& [name, value] : env_) made.env[name] = value;
     return made;
+  }
+
+  // No BATON_STORE from now on, until a test sets one.
+  void unset_store() {
+    env_.erase("BATON_STORE");
+    store_is_unset_ = true;
   }
 
   Finished baton(Words words) const { return run(options(std::move(words))); }
@@ -128,6 +138,7 @@ class CliTest : public ::testing::Test {
   std::string program_ = BATON_PROGRAM;
   std::string user_;  // ours if empty
   std::map<std::string, std::string> env_;
+  bool store_is_unset_ = false;
 };
 
 }  // namespace baton::test

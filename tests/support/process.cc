@@ -1,5 +1,6 @@
 #include "support/process.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <condition_variable>
@@ -71,11 +72,14 @@ std::optional<User> find_user(const std::string& name) {
   return User{entry->pw_uid, entry->pw_gid};
 }
 
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& extra) {
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& extra,
+                                          const std::vector<std::string>& unset) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
-    if (!extra.contains(std::string(text.substr(0, text.find('='))))) all.emplace_back(text);
+    const std::string name(text.substr(0, text.find('=')));
+    const bool left_out = std::find(unset.begin(), unset.end(), name) != unset.end();
+    if (!left_out && !extra.contains(name)) all.emplace_back(text);
   }
   for (const auto& [name, value] : extra) all.push_back(name + "=" + value);
   return all;
@@ -236,7 +240,7 @@ Process::Process(ProcessOptions options) : reaper_(std::make_unique<Reaper>()) {
   Pipe out;
   Pipe err;
   Pipe report;
-  std::vector<std::string> env = environment_with(options.env);
+  std::vector<std::string> env = environment_with(options.env, options.unset);
   const std::vector<char*> argv_pointers = pointers_to(options.argv);
   const std::vector<char*> env_pointers = pointers_to(env);
   const Launch launch{.argv = argv_pointers.data(),

@@ -18,6 +18,7 @@ namespace baton::test {
 struct ProcessOptions {
   std::vector<std::string> argv;           // argv[0] is looked up in PATH
   std::map<std::string, std::string> env;  // on top of our own environment
+  std::vector<std::string> unset;          // variables of our own that it does not get
   std::filesystem::path cwd;               // ours if empty
   std::string user;                        // run as this user, which takes root; ours if empty
 };
