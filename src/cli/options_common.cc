@@ -12,6 +12,7 @@ void add_common(Command app, Arguments& all, bool uses_store, bool owner) {
           "Where the locks are: sqlite:PATH, or one of\n"
           "postgres:// postgres-advisory:// redis:// etcd:// k8s://")
       .type("URL")
+      .not_empty("name a store, or leave the option out")
       .group(kCommonOptions);
   app.add("--region", all.given.region, "The region of names; DEFAULT if none is set")
       .type("R")

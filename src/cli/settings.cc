@@ -37,6 +37,16 @@ std::optional<fs::path> xdg_directory(const char* variable, const char* below_ho
   return home / below_home;
 }
 
+// An empty one is more often a variable that was lost on the way than meant to be none, and then
+// the default store would lock elsewhere than the other machines do.
+Result<std::string> store_of_environment() {
+  const char* value = std::getenv("BATON_STORE");
+  if (value == nullptr) return std::string();
+  if (*value != '\0') return std::string(value);
+  return Error{.code = Code::bad_url,
+               .message = "BATON_STORE is set but empty; name a store in it, or unset it"};
+}
+
 // Nothing if there is no such file.
 Result<std::optional<std::string>> read_if_there(const fs::path& file) {
   std::error_code none;
@@ -86,9 +96,24 @@ std::error_code make_private_directory(const fs::path& directory) {
   return problem;
 }
 
+// A relative path is one from the directory of the file that says it: else it would be another
+// store in each directory that baton is started in.
+std::string relative_to(const fs::path& directory, const std::string& store) {
+  constexpr std::string_view kScheme = "sqlite:";
+  if (!store.starts_with(kScheme)) return store;
+  const std::string path = store.substr(kScheme.size());
+  // Of those that are no path the store says what is wrong.
+  if (path.empty() || path.starts_with('/') || path == ":memory:") return store;
+  return std::string(kScheme) + (directory / path).string();
+}
+
 Result<Settings> parse_file(const fs::path& file, std::string_view text) {
   auto settings = parse_settings(text);
-  if (!settings) settings.error().message = file.string() + ": " + settings.error().message;
+  if (!settings) {
+    settings.error().message = file.string() + ": " + settings.error().message;
+  } else if (file.has_parent_path()) {
+    settings->store = relative_to(file.parent_path(), settings->store);
+  }
   return settings;
 }
 
@@ -135,7 +160,11 @@ void fill(std::string& into, const std::string& value) {
 
 Result<Settings> resolve_settings(const Context& context) {
   Settings settings = context.given;
-  fill(settings.store, from_environment("BATON_STORE"));
+  if (settings.store.empty()) {
+    auto store = store_of_environment();
+    if (!store) return store.error();
+    settings.store = std::move(*store);
+  }
   auto from_file = settings_of_file(!settings.store.empty());
   if (!from_file) return from_file.error();
   fill(settings.store, from_file->store);

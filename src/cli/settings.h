@@ -2,9 +2,10 @@
 
 // Where the locks are and who we are. Each setting is taken from the first of: the command line,
 // the environment (BATON_STORE), the first baton.yaml found (here, then in $XDG_CONFIG_HOME/baton),
-// the default. The baton.yaml here counts only if the store was not given before it, and is refused
-// unless it is a file of this user's or root's that nobody else may write: a directory such as /tmp
-// could bring one of somebody else's.
+// the default. One that is given but empty is an error. A relative path in a baton.yaml is one from
+// the directory of that file. The baton.yaml here counts only if the store was not given before it,
+// and is refused unless it is a file of this user's or root's that nobody else may write: a
+// directory such as /tmp could bring one of somebody else's.
 
 #include <string>
 
@@ -20,7 +21,7 @@ struct Settings {
 
 struct Context;
 
-// What is empty on the command line was not given. If it comes to the default store, makes its
+// What is empty in `context` was not given. If it comes to the default store, makes its
 // directory, and says on a terminal what it locks. Refuses memory:, whose locks would end with the
 // command.
 [[nodiscard]] Result<Settings> resolve_settings(const Context& context);

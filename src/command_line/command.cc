@@ -230,6 +230,15 @@ Option& Option::last_counts() {
   return *this;
 }
 
+Option& Option::not_empty(const std::string& instead) {
+  option_->check(CLI::Validator(
+      [instead](const std::string& text) {
+        return text.empty() ? "it is empty; " + instead : std::string();
+      },
+      ""));
+  return *this;
+}
+
 Option& Option::one_value_a_time() {
   option_->allow_extra_args(false);
   return *this;

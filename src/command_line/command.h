@@ -28,8 +28,9 @@ class Option {
   Option& shows_default(const std::string& text);
   Option& between(int least, int most);
   Option& between(double least, double most);
-  Option& last_counts();       // if it is repeated
-  Option& one_value_a_time();  // of many, each behind an option of its own
+  Option& not_empty(const std::string& instead);  // what to do instead of giving an empty text
+  Option& last_counts();                          // if it is repeated
+  Option& one_value_a_time();                     // of many, each behind an option of its own
 
  private:
   CLI::Option* option_;

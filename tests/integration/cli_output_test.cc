@@ -198,7 +198,8 @@ TEST_F(CliOutput, progress_replaces_itself_only_on_a_terminal_that_can) {
 
 TEST_F(CliOutput, what_the_default_store_locks_is_said_on_a_terminal_only) {
   const std::string says = "locks the processes of this user on this machine";
-  env_ = {{"TERM", "xterm"}, {"NO_COLOR", "1"}, {"BATON_STORE", ""}};
+  env_ = {{"TERM", "xterm"}, {"NO_COLOR", "1"}};
+  unset_store();
   const std::string seen = on_terminal("run job -- true");
   EXPECT_NE(seen.find(says), std::string::npos) << seen;
   EXPECT_NE(seen.find("BATON_STORE"), std::string::npos) << seen;

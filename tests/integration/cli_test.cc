@@ -269,13 +269,13 @@ TEST_F(Cli, the_store_is_found_in_the_order_that_is_documented) {
     const auto begin = status.out.find(before) + before.size();
     return status.out.substr(begin, status.out.find('\n', begin) - begin);
   };
-  env_["BATON_STORE"] = "";
+  unset_store();
   EXPECT_EQ(location({}), ".local/state/baton/baton.db");
   env_["XDG_STATE_HOME"] = (dir_ / "state").string();
   EXPECT_EQ(location({}), "state/baton/baton.db");
   std::filesystem::create_directories(dir_ / ".config/baton");
   file(".config/baton/baton.yaml", "store: sqlite:user.db\n");
-  EXPECT_EQ(location({}), "user.db");
+  EXPECT_EQ(location({}), ".config/baton/user.db") << "not where baton happens to be started";
   file("baton.yaml", "store: sqlite:here.db\n");
   EXPECT_EQ(location({}), "here.db");
   env_["BATON_STORE"] = "sqlite:environment.db";
@@ -283,12 +283,28 @@ TEST_F(Cli, the_store_is_found_in_the_order_that_is_documented) {
   EXPECT_EQ(location({"--store", "sqlite:given.db"}), "given.db");
 }
 
+TEST_F(Cli, a_store_that_was_given_empty_is_refused_instead_of_the_default_one_being_used) {
+  env_["BATON_STORE"] = "";
+  file("baton.yaml", "store: sqlite:here.db\n");
+  refuses({"run", "job", "--", "true"}, 2, "bad_url",
+          "BATON_STORE is set but empty; name a store in it, or unset it");
+  EXPECT_EQ(baton({"lock", "find", "--store", store()}).status.code, 0) << "one was given";
+  unset_store();
+  for (const Words& words :
+       {Words{"run", "job", "--store", "", "--", "true"}, Words{"--store", "", "lock", "find"}}) {
+    refuses(words, 2, "usage", "--store: it is empty; name a store, or leave the option out");
+  }
+  EXPECT_EQ(baton({"run", "job", "--store=", "--", "true"}).status.code, 2);
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "here.db"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / ".local"));
+}
+
 TEST_F(Cli, the_directory_of_the_default_store_is_for_its_user_alone) {
   const auto mode = [](const std::filesystem::path& path) {
     return std::filesystem::status(path).permissions();
   };
   const auto directory = dir_ / ".local/state/baton";
-  env_["BATON_STORE"] = "";
+  unset_store();
   EXPECT_EQ(baton({"store", "status"}).status.code, 0);
   EXPECT_EQ(mode(directory), std::filesystem::perms::owner_all);
   std::filesystem::permissions(directory, std::filesystem::perms::all);
@@ -297,7 +313,7 @@ TEST_F(Cli, the_directory_of_the_default_store_is_for_its_user_alone) {
 }
 
 TEST_F(Cli, region_and_owner_come_from_the_file_too) {
-  env_["BATON_STORE"] = "";
+  unset_store();
   file("baton.yaml", "store: " + store() + "\nregion: EU\nowner: me\n");
   auto process = hold("job", "echo ready; while :; do sleep 0.05; done");
   const auto found = baton({"lock", "find"});
@@ -306,7 +322,7 @@ TEST_F(Cli, region_and_owner_come_from_the_file_too) {
 }
 
 TEST_F(Cli, settings_with_unknown_keys_are_refused) {
-  env_["BATON_STORE"] = "";
+  unset_store();
   file("baton.yaml", "stroe: sqlite:x.db\n");
   refuses({"lock", "find"}, 2, "bad_request",
           "baton.yaml: line 1: unknown key 'stroe'; did you mean 'store'?");
@@ -323,7 +339,7 @@ TEST_F(Cli, a_file_here_has_no_say_if_the_store_was_given_otherwise) {
     return ran.out;
   };
   EXPECT_EQ(show({}), "DEFAULT:job\n");
-  env_["BATON_STORE"] = "";
+  unset_store();
   EXPECT_EQ(show({"--store", store()}), "DEFAULT:job\n");
   EXPECT_EQ(show({}), "EVIL:job\n") << "and if it was not, it has";
   // Not even one that is not safe is looked at.
@@ -332,7 +348,7 @@ TEST_F(Cli, a_file_here_has_no_say_if_the_store_was_given_otherwise) {
 }
 
 TEST_F(Cli, a_file_here_that_somebody_else_may_have_written_is_refused) {
-  env_["BATON_STORE"] = "";
+  unset_store();
   const auto path = file("baton.yaml", "store: " + store() + "\n");
   EXPECT_EQ(baton({"lock", "find"}).status.code, 0);
   for (const mode_t mode : {0664U, 0646U, 0666U}) {
@@ -355,7 +371,7 @@ TEST_F(Cli, a_file_here_that_somebody_else_may_have_written_is_refused) {
 
 TEST_F(Cli, a_file_here_of_another_user_is_refused_and_one_of_roots_is_not) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root, to make a file of another user's";
-  env_["BATON_STORE"] = "";
+  unset_store();
   const auto path = file("baton.yaml", "store: sqlite:" + (dir_ / "open/locks.db").string() + "\n");
   ASSERT_EQ(chown(path.c_str(), 65534, 65534), 0);
   refuses({"lock", "find"}, 2, "bad_request", "baton.yaml: it belongs to another user (uid 65534)");

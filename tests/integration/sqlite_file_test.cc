@@ -38,6 +38,18 @@ TEST_F(SqliteFileTest, urls_name_files) {
   EXPECT_EQ(path_of("sqlite:///var/lib/locks.db").value(), "/var/lib/locks.db");
   EXPECT_EQ(path_of("sqlite:locks.db").value(), (fs::current_path() / "locks.db").string());
   EXPECT_EQ(path_of("sqlite:./a/../locks.db").value(), (fs::current_path() / "locks.db").string());
+  EXPECT_FALSE(path_of("sqlite:.."));
+  EXPECT_FALSE(path_of("sqlite:a/."));
+}
+
+TEST_F(SqliteFileTest, a_path_means_what_the_file_system_says_and_not_its_text) {
+  fs::create_directories(directory_ / "elsewhere/below");
+  fs::create_symlink(directory_ / "elsewhere/below", directory_ / "link");
+  const std::string place = fs::canonical(directory_ / "elsewhere").string();
+  EXPECT_EQ(path_of("sqlite:" + (directory_ / "link/../locks.db").string()).value(),
+            place + "/locks.db");
+  EXPECT_EQ(path_of("sqlite:" + (directory_ / "link/locks.db").string()).value(),
+            place + "/below/locks.db");
 }
 
 TEST_F(SqliteFileTest, other_urls_are_refused_with_a_hint) {

@@ -95,7 +95,8 @@ Result<std::string> path_of(std::string_view url) {
     }
   }
   if (path == ":memory:") return bad_url("sqlite::memory: is forgotten at once: use memory:");
-  if (path.empty() || path.ends_with('/')) return bad_url("sqlite: names no file");
+  const std::string name = fs::path(path).filename().string();
+  if (name.empty() || name == "." || name == "..") return bad_url("sqlite: names no file");
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
   if (std::any_of(path.begin(), path.end(), is_control)) {
     return bad_url("the path of an SQLite database has control characters");
@@ -104,7 +105,10 @@ Result<std::string> path_of(std::string_view url) {
   // Absolute, so that it means the same file after a chdir, and is never taken for a URI.
   const fs::path absolute = fs::absolute(fs::path(path), failed);
   if (failed) return bad_url("no such place: " + std::string(path));
-  return absolute.lexically_normal().string();
+  // By the file system and not by the text: behind a symbolic link, .. is not where it was reached
+  // from. One that may not be looked at stays as it is, for the kernel to resolve.
+  const fs::path directory = fs::weakly_canonical(absolute.parent_path(), failed);
+  return failed ? absolute.string() : (directory / name).string();
 }
 
 std::optional<std::string_view> network_filesystem(std::uint64_t type) {

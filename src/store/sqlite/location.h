@@ -9,7 +9,8 @@
 
 namespace baton::store::sqlite {
 
-// sqlite:PATH, sqlite:/PATH or sqlite:///PATH as an absolute path. bad_url for anything else.
+// sqlite:PATH, sqlite:/PATH or sqlite:///PATH as an absolute path, with the symbolic links of its
+// directory resolved. bad_url for anything else.
 [[nodiscard]] BATON_EXPORT Result<std::string> path_of(std::string_view url);
 
 // What a filesystem of this statfs type is called if it may be shared with other machines, where
