@@ -45,6 +45,22 @@ Error closed() {
   return {.code = Code::cancelled, .message = "the client was closed", .in_doubt = true};
 }
 
+// Of a grant whose reply took longer than the lease lasts. A note that came with it is written.
+Error answered_too_late(Millis ttl) {
+  return {
+      .code = Code::unavailable,
+      .message = "the store answered too late for a TTL of " + std::to_string(ttl.count()) + " ms",
+      .retryable = true,
+      .in_doubt = true};
+}
+
+// Whether an acquire that was answered too late may be asked for anew, with another grant. One with
+// a note may not: the first one has written it, and would be in the way of the second.
+bool may_ask_anew(const AcquireOptions& options, Instant now, Instant deadline) {
+  return now < deadline && !options.stop.stop_requested() && options.note.empty() &&
+         !options.if_ordinal_below;
+}
+
 Request undoing(const Request& acquire) {
   Request cancel;
   cancel.verb = Verb::cancel;
@@ -186,8 +202,8 @@ Result<Request> LockClient::Core::prepare(const std::vector<LockName>& set,
   return request;
 }
 
-Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& request, Reply& reply,
-                                      Instant sent) {
+std::optional<Lease> LockClient::Core::lease(std::vector<LockName>& set, Request& request,
+                                             Reply& reply, Instant sent) {
   Grant grant{.id = request.grant,
               .names = std::move(set),
               .targets = std::move(request.targets),
@@ -204,13 +220,10 @@ Result<Lease> LockClient::Core::lease(std::vector<LockName> set, Request& reques
   Lease lease(shared_from_this(), std::move(held));
   if (!lease.valid()) {
     // The reply took longer than the lease lasts, so the lease is of no use. Release it without
-    // making the caller wait for that. A note of the request has been written.
+    // making the caller wait for that.
+    set = shown.names();
     lease.release_async();
-    return Error{.code = Code::unavailable,
-                 .message = "the store answered too late for a TTL of " +
-                            std::to_string(request.ttl.count()) + " ms",
-                 .retryable = true,
-                 .in_doubt = true};
+    return std::nullopt;
   }
   if (observer_ != nullptr) shown.show();
   return lease;
@@ -233,19 +246,27 @@ Result<Lease> LockClient::Core::acquire(std::vector<LockName> set, const Acquire
 
 Result<Lease> LockClient::Core::ask(std::vector<LockName> set, const AcquireOptions& options,
                                     AcquireTrace& trace) {
-  auto request = prepare(set, options);
-  if (!request) return request.error();
-  if (options.stop.stop_requested()) return stopped_waiting(false);
+  const Instant deadline = clock_->now() + options.wait;
+  while (true) {
+    auto request = prepare(set, options);
+    if (!request) return request.error();
+    if (options.stop.stop_requested()) return stopped_waiting(false);
+    auto granted = win(set.front(), *request, deadline, options.stop, trace);
+    if (!granted) return granted.error();
+    if (auto held = lease(set, *request, granted->reply, granted->sent)) return std::move(*held);
+    if (!may_ask_anew(options, clock_->now(), deadline)) return answered_too_late(options.ttl);
+  }
+}
+
+Result<WaitResult> LockClient::Core::win(const LockName& name, Request& request, Instant deadline,
+                                         const std::stop_token& stop, AcquireTrace& trace) {
   const Instant asked = clock_->now();
   Instant sent = asked;
-  auto reply = batcher_.submit(*request, asked + request_limit(), sent);
-  if (reply && reply->outcome == Outcome::granted) {
-    return lease(std::move(set), *request, *reply, sent);
-  }
-  auto plan = not_granted(*request, reply, sent, asked + options.wait);
+  auto reply = batcher_.submit(request, asked + request_limit(), sent);
+  if (reply && reply->outcome == Outcome::granted) return WaitResult{std::move(*reply), sent};
+  auto plan = not_granted(request, reply, sent, deadline);
   if (!plan) return plan.error();
-  return wait(std::move(set), std::move(*request), asked + options.wait, std::move(*plan),
-              options.stop, trace);
+  return wait(name, request, deadline, std::move(*plan), stop, trace);
 }
 
 Result<LockClient::Core::RetryPlan> LockClient::Core::not_granted(const Request& request,
@@ -315,15 +336,15 @@ struct WaitSlot {
 
 }  // namespace
 
-Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request, Instant deadline,
-                                     RetryPlan plan, const std::stop_token& stop,
-                                     AcquireTrace& trace) {
+Result<WaitResult> LockClient::Core::wait(const LockName& name, const Request& request,
+                                          Instant deadline, RetryPlan plan,
+                                          const std::stop_token& stop, AcquireTrace& trace) {
   if (is_full()) {
     if (plan.queued || plan.so_far.in_doubt) take_back(request, plan.so_far.in_doubt);
     return too_many(plan.so_far.in_doubt);
   }
   trace.waited = true;
-  const WaitingCount waits(observer_, set.front());
+  const WaitingCount waits(observer_, name);
   const auto slot = std::make_shared<WaitSlot>();
   Error unanswered = plan.so_far;
   hub_.wait(request, deadline, plan.until, plan.queued, {}, std::move(plan.so_far),
@@ -360,10 +381,8 @@ Result<Lease> LockClient::Core::wait(std::vector<LockName> set, Request request,
     unanswered.in_doubt = in_doubt;
     return unanswered;
   }
-  if (!*slot->result) return slot->result->error();
-  WaitResult& granted = **slot->result;
-  trace.handover = granted.handover;
-  return lease(std::move(set), request, granted.reply, granted.sent);
+  if (*slot->result) trace.handover = (*slot->result)->handover;
+  return std::move(*slot->result);
 }
 
 void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions options,
@@ -383,7 +402,11 @@ void LockClient::Core::acquire_async(std::vector<LockName> set, AcquireOptions o
   if (!request) return refuse(request.error());
   if (pending->options.stop.stop_requested()) return refuse(stopped_waiting(false));
   if (is_full()) return refuse(too_many(false));
-  async_batcher_.send(std::move(*request),
+  send(pending, std::move(*request));
+}
+
+void LockClient::Core::send(const std::shared_ptr<AsyncAcquire>& pending, Request request) {
+  async_batcher_.send(std::move(request),
                       [this, pending](Request& asked, Result<Reply>& reply, Instant sent) {
                         answered(pending, asked, reply, sent);
                       });
@@ -396,7 +419,7 @@ void LockClient::Core::answered(const std::shared_ptr<AsyncAcquire>& pending, Re
   const auto self = weak_from_this().lock();
   if (reply && reply->outcome == Outcome::granted) {
     if (self != nullptr) {
-      return pending->finish(lease(pending->take_set(), request, *reply, sent));
+      return granted(pending, request, *reply, sent);
     }
     hub_.undo(undoing(request), clock_->now(), sent + request.ttl);
     return pending->finish(closed());
@@ -404,6 +427,20 @@ void LockClient::Core::answered(const std::shared_ptr<AsyncAcquire>& pending, Re
   auto plan = not_granted(request, reply, sent, pending->asked + pending->options.wait);
   if (!plan) return pending->finish(plan.error());
   wait_in_background(pending, std::move(request), std::move(*plan));
+}
+
+void LockClient::Core::granted(const std::shared_ptr<AsyncAcquire>& pending, Request& request,
+                               Reply& reply, Instant sent) {
+  auto set = pending->take_set();
+  if (auto held = lease(set, request, reply, sent)) return pending->finish(std::move(*held));
+  pending->set = std::move(set);
+  const AcquireOptions& options = pending->options;
+  if (!may_ask_anew(options, clock_->now(), pending->asked + options.wait)) {
+    return pending->finish(answered_too_late(options.ttl));
+  }
+  auto anew = prepare(pending->set, options);
+  if (!anew) return pending->finish(anew.error());
+  send(pending, std::move(*anew));
 }
 
 void LockClient::Core::wait_in_background(const std::shared_ptr<AsyncAcquire>& pending,
@@ -420,7 +457,7 @@ void LockClient::Core::wait_in_background(const std::shared_ptr<AsyncAcquire>& p
               const auto core = self.lock();
               if (!core) return pending->finish(closed());
               pending->trace.handover = result->handover;
-              pending->finish(core->lease(pending->take_set(), asked, result->reply, result->sent));
+              core->granted(pending, asked, result->reply, result->sent);
             });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "baton/locks.h"
@@ -60,20 +61,30 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
 
   Result<Lease> ask(std::vector<LockName> set, const AcquireOptions& options,
                     runtime::AcquireTrace& trace);
+  // Takes the lock for `request`, waiting for it until `deadline`.
+  Result<runtime::WaitResult> win(const LockName& name, Request& request, Instant deadline,
+                                  const std::stop_token& stop, runtime::AcquireTrace& trace);
+  void send(const std::shared_ptr<runtime::AsyncAcquire>& pending, Request request);
   void answered(const std::shared_ptr<runtime::AsyncAcquire>& pending, Request& request,
                 Result<Reply>& reply, Instant sent);
+  void granted(const std::shared_ptr<runtime::AsyncAcquire>& pending, Request& request,
+               Reply& reply, Instant sent);
   void wait_in_background(const std::shared_ptr<runtime::AsyncAcquire>& pending, Request request,
                           RetryPlan plan);
 
   Result<Request> prepare(const std::vector<LockName>& set, const AcquireOptions& options);
-  // Makes a lease of a granted acquire. Moves from the request and the reply.
-  Result<Lease> lease(std::vector<LockName> set, Request& request, Reply& reply, Instant sent);
+  // Makes a lease of a granted acquire. Moves from the set, the request and the reply. Nothing if the
+  // reply took longer than the lease lasts: then the lease is released in the background, and `set`
+  // is as before.
+  std::optional<Lease> lease(std::vector<LockName>& set, Request& request, Reply& reply,
+                             Instant sent);
   // What to do about an acquire that was not granted at once: wait by this plan, or fail.
   Result<RetryPlan> not_granted(const Request& request, const Result<Reply>& reply, Instant sent,
                                 Deadline deadline);
   void take_back(const Request& acquire, bool in_doubt);
-  Result<Lease> wait(std::vector<LockName> set, Request request, Instant deadline, RetryPlan plan,
-                     const std::stop_token& stop, runtime::AcquireTrace& trace);
+  Result<runtime::WaitResult> wait(const LockName& name, const Request& request, Instant deadline,
+                                   RetryPlan plan, const std::stop_token& stop,
+                                   runtime::AcquireTrace& trace);
   [[nodiscard]] bool is_full() const;
 
   const std::uint32_t forks_ = core::forks();

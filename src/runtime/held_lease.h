@@ -48,6 +48,7 @@ class HeldLease : public std::enable_shared_from_this<HeldLease> {
 
   // As in Lease: see baton/lease.h.
   [[nodiscard]] const LockName& name() const { return names_.front(); }
+  [[nodiscard]] const std::vector<LockName>& names() const { return names_; }
   [[nodiscard]] const std::string& key() const { return key_; }
   [[nodiscard]] GrantId id() const { return id_; }
   [[nodiscard]] Millis ttl() const { return ttl_; }

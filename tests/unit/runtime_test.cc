@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <latch>
 #include <memory>
 #include <mutex>
@@ -43,6 +44,71 @@ TEST(Observe, counts_and_describes_every_call_and_changes_none) {
   EXPECT_EQ(counters.failed_calls(), 0U);
   ASSERT_GE(lines.size(), 2U);
   EXPECT_NE(lines[1].find("acquire DEFAULT:job=X granted"), std::string::npos) << lines[1];
+}
+
+// Grants, and says so when the lease has ended: the first `stalls` times that it is asked.
+class StallingStore final : public LockStore {
+ public:
+  explicit StallingStore(int stalls) : stalls_(stalls) {}
+
+  Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
+    const Instant asked = BootClock::now();
+    auto replies = inner_->apply(batch, deadline);
+    if (batch.front().verb != Verb::acquire) return replies;
+    ++acquires;
+    if (stalls_-- > 0) {
+      std::this_thread::sleep_until(asked + batch.front().ttl + 1ms);
+    }
+    return replies;
+  }
+  Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
+    return inner_->find(query, deadline);
+  }
+  std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink) override {
+    return inner_->watch(channel, sink);
+  }
+  [[nodiscard]] Capabilities capabilities() const override { return inner_->capabilities(); }
+
+  std::atomic<int> acquires{0};
+
+ private:
+  std::atomic<int> stalls_;
+  const std::shared_ptr<LockStore> inner_ = make_memory_store();
+};
+
+TEST(Locks, a_wait_outlasts_a_store_that_stalls_for_longer_than_the_ttl) {
+  const auto store = std::make_shared<StallingStore>(2);
+  auto locks = LockClient::make(store).value();
+  const auto lease = locks.acquire({.subject = "job"}, {.ttl = 1s, .wait = 60s});
+  ASSERT_TRUE(lease) << lease.error().message;
+  EXPECT_GE(store->acquires, 3) << "those that came too late were asked for anew";
+}
+
+TEST(Locks, a_wait_by_callback_outlasts_a_store_that_stalls_for_longer_than_the_ttl) {
+  const auto store = std::make_shared<StallingStore>(2);
+  auto locks = LockClient::make(store).value();
+  std::promise<Result<Lease>> promise;
+  locks.acquire_async(std::vector{LockName{.subject = "job"}}, {.ttl = 1s, .wait = 60s},
+                      [&](Result<Lease> got) { promise.set_value(std::move(got)); });
+  auto future = promise.get_future();
+  ASSERT_EQ(future.wait_for(test::patience), std::future_status::ready);
+  const auto lease = future.get();
+  ASSERT_TRUE(lease) << lease.error().message;
+  EXPECT_GE(store->acquires, 3);
+}
+
+TEST(Locks, what_came_too_late_is_not_asked_for_anew_without_a_wait_or_with_a_note) {
+  for (const AcquireOptions& options :
+       {AcquireOptions{.ttl = 1s},
+        AcquireOptions{.ttl = 1s, .wait = 60s, .note = {.ordinal = 1}}}) {
+    const auto store = std::make_shared<StallingStore>(1);
+    auto locks = LockClient::make(store).value();
+    const auto lease = locks.acquire({.subject = "job"}, options);
+    ASSERT_FALSE(lease);
+    EXPECT_EQ(lease.error().code, Code::unavailable);
+    EXPECT_TRUE(lease.error().in_doubt);
+    EXPECT_EQ(store->acquires, 1);
+  }
 }
 
 // Notes the earliest time by which it was to answer.
