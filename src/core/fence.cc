@@ -19,6 +19,7 @@ std::optional<Token> token_in(const json& value) {
   if (value.is_number_unsigned()) return value.get<Token>();
   const auto* text = value.get_ptr<const std::string*>();
   if (text == nullptr) return {};
+  if (text->starts_with('0')) return {};
   Token token = 0;
   const char* const end = text->data() + text->size();
   const auto [rest, problem] = std::from_chars(text->data(), end, token);

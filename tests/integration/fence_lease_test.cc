@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
 
@@ -69,11 +71,18 @@ class SqliteData {
     sql(passed ? "COMMIT" : "ROLLBACK");
     return passed;
   }
-  // The statement that the manual prints is the one that fence() runs; here only its parameter is
-  // what a user would give.
+  // The statement that the manual prints, with what a user may give it.
   bool write_text(const std::string& lease) {
-    const auto tokens = parse_fence_tokens(lease);
-    return tokens && write(*tokens);
+    std::ifstream file(BATON_SOURCE_DIR "/src/store/sqlite/fence_check.sql");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    sqlite3_stmt* statement = nullptr;
+    sqlite3_prepare_v2(database_, text.c_str(), -1, &statement, nullptr);
+    sqlite3_bind_text(statement, 1, lease.data(), static_cast<int>(lease.size()), SQLITE_TRANSIENT);
+    int rows = 0;
+    int code = SQLITE_ROW;
+    while ((code = sqlite3_step(statement)) == SQLITE_ROW) ++rows;
+    sqlite3_finalize(statement);
+    return code == SQLITE_DONE && rows > 0;
   }
   Result<void> write_alone(const Tokens& tokens) { return fence_alone(database_, tokens); }
   std::string all_that_is_recorded() {
@@ -276,6 +285,60 @@ TYPED_TEST(FenceLease, what_is_no_lease_is_refused) {
   EXPECT_TRUE(this->data_->write_text(R"([{"name":"a","mode":"X","token":5}])")) << "a number";
   EXPECT_EQ(this->outcome(this->data_->write({{"DEFAULT:a", Mode::X, kMaxFenceToken}})),
             this->kWritten);
+}
+
+// What no store writes, a fence does not guess at: a token that was cut short, or read by one fence
+// as another number than by the next, would let an old holder in.
+TYPED_TEST(FenceLease, a_token_is_a_whole_number_in_plain_digits_and_a_name_is_text) {
+  const std::string long_name(1025, 'n');
+  const auto entry = [](const std::string& name, const std::string& token) {
+    return R"([{"name":)" + name + R"(,"mode":"X","token":)" + token + "}]";
+  };
+  for (const char* token : {"4.5",
+                            R"("4.5")",
+                            R"("4.0")",
+                            R"("4e1")",
+                            R"("42x")",
+                            R"("x42")",
+                            R"("0x2a")",
+                            R"(" 42")",
+                            R"("42 ")",
+                            R"("+42")",
+                            R"("042")",
+                            R"("")",
+                            R"("-42")",
+                            "-42",
+                            "0",
+                            "true",
+                            "null",
+                            R"(["42"])",
+                            R"({"a":42})",
+                            R"("99999999999999999999")",
+                            "99999999999999999999"}) {
+    EXPECT_FALSE(this->data_->write_text(entry(R"("a")", token))) << token;
+    EXPECT_FALSE(parse_fence_tokens(entry(R"("a")", token))) << token;
+  }
+  for (const std::string& name : {std::string(R"("")"), std::string("5"), std::string("null"),
+                                  std::string(R"(["a"])"), '"' + long_name + '"'}) {
+    EXPECT_FALSE(this->data_->write_text(entry(name, R"("42")"))) << name;
+    EXPECT_FALSE(parse_fence_tokens(entry(name, R"("42")"))) << name;
+  }
+  for (const char* lease :
+       {R"([{"mode":"X","token":"42"}])", R"({"name":"a","mode":"X","token":"42"})",
+        R"({"b":{"name":"a","mode":"X","token":"42"}})", R"(["a"])", "[5]",
+        R"([{"name":"a","mode":"","token":"42"}])",
+        R"([{"name":"a","mode":"X","token":"42"},5])"}) {
+    EXPECT_FALSE(this->data_->write_text(lease)) << lease;
+    EXPECT_FALSE(parse_fence_tokens(lease)) << lease;
+  }
+  std::string many;
+  for (std::size_t i = 0; i <= kMaxFenceTokens; ++i) {
+    many += (i == 0 ? "[" : ",") + (R"({"name":"n)" + std::to_string(i)) +
+            R"(","mode":"X","token":"1"})";
+  }
+  EXPECT_FALSE(this->data_->write_text(many + "]"));
+  this->data_->forget();
+  EXPECT_TRUE(this->data_->write_text(entry(R"("a")", R"("1")"))) << "nothing was recorded";
 }
 
 // The fence as the rule has it.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "baton/fence.h"
 #include "examine_support.h"
 #include "postgres_advisory_database.h"
 #include "postgres_around.h"
@@ -100,6 +101,29 @@ TEST(PostgresExamine, objects_of_another_role_are_found) {
   }
   give("postgres");
   EXPECT_EQ(find(examine(database.url()), "foreign-owner"), nullptr);
+}
+
+TEST(PostgresExamine, a_fence_function_of_another_role_is_found) {
+  const AdvisoryDatabase database;
+  database.migrate();
+  const Role role(database);
+  Session owner(database.url());
+  const std::string create =
+      "CREATE FUNCTION public.baton_fence(text, text, integer) RETURNS void LANGUAGE sql AS "
+      "'SELECT'";
+  owner.sql(create);
+  owner.sql("ALTER FUNCTION public.baton_fence(text, text, integer) OWNER TO " + role.name());
+  EXPECT_EQ(find(examine(database.url()), "foreign-fence"), nullptr) << "there is no fence";
+  owner.sql("DROP FUNCTION public.baton_fence(text, text, integer)");
+  ASSERT_TRUE(install_fence(owner.get()));
+  EXPECT_EQ(find(examine(database.url()), "foreign-fence"), nullptr);
+  owner.sql(create);
+  owner.sql("ALTER FUNCTION public.baton_fence(text, text, integer) OWNER TO " + role.name());
+  for (const auto& url : {database.url(), advisory(database.url())}) {
+    expect(examine(url), "foreign-fence", Severity::danger);
+    EXPECT_NE(find(examine(url), "foreign-fence")->what.find(role.name()), std::string::npos);
+  }
+  owner.sql("DROP FUNCTION public.baton_fence(text, text, integer)");
 }
 
 TEST(PostgresExamine, a_password_that_may_go_over_the_network_in_clear_is_found) {

@@ -38,6 +38,7 @@ class Examiner : private Findings {
     if (!standby()) {
       if (auto looked = schema_and_rights(); !looked) return looked.error();
       if (auto looked = durability(); !looked) return looked.error();
+      fences();
       followers();
       speed();
     }
@@ -111,6 +112,23 @@ class Examiner : private Findings {
   }
 
   Result<void> durability() {
+  // A function of the same name that fits the types of a call better is called instead of ours.
+  void fences() {
+    const auto foreign =
+        one("SELECT string_agg(p.oid::regprocedure::text || ' of ' || pg_get_userbyid(p.proowner), "
+            "', ')"
+            " FROM pg_proc p JOIN pg_namespace own ON own.nspname = 'baton_fence'"
+            " WHERE p.pronamespace = to_regnamespace('public') AND p.proname = 'baton_fence'"
+            " AND p.proowner <> own.nspowner");
+    if (!foreign) return;
+    add("foreign-fence", Severity::danger,
+        "another role than the owner of the fence owns the function " + *foreign,
+        "a call whose types it fits better goes to it, and an ex-holder may write",
+        "DROP FUNCTION it, REVOKE CREATE ON SCHEMA public FROM PUBLIC, and write the types in "
+        "calls, "
+        "as in docs/fencing.md");
+  }
+
     auto rows = connection_.script(
         "SELECT name, reset_val FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', "
         "'synchronous_commit', 'synchronous_standby_names', 'idle_session_timeout', "

@@ -1,9 +1,12 @@
 -- A fence for the data of this database, whatever store the locks are in. Harmless to run again.
 --
 --   BEGIN;
---   SELECT public.baton_fence('[{"name":"DEFAULT:report:2026-11","mode":"X","token":"42"}]');
+--   SELECT public.baton_fence('[{"name":"DEFAULT:report:2026-11","mode":"X","token":"42"}]'::text);
 --   …                                                        -- write
 --   COMMIT;
+--
+-- The types are part of the name: without them, a function of the same name that somebody else may
+-- have made in public could fit better, and be called instead.
 --
 -- It fails with SQLSTATE BT001 if somebody newer, whose hold cannot stand beside this one, has
 -- been here. The rows stay locked until the commit, so nobody newer can come in between: a holder
@@ -114,8 +117,15 @@ BEGIN
   IF octet_length(lease) > 1048576 THEN
     RAISE EXCEPTION 'a lease has at most 1 MiB' USING ERRCODE = '22023';
   END IF;
-  SELECT array_agg(a.name), array_agg(a.mode), array_agg(a.token) INTO names, modes, tokens
-    FROM jsonb_to_recordset(lease::jsonb) AS a (name text, mode text, token bigint);
+  -- A token in digits only, as every other fence reads it; one that is not becomes NULL, and is
+  -- refused with the names that are none.
+  SELECT array_agg(CASE jsonb_typeof(a.value -> 'name') WHEN 'string' THEN a.value ->> 'name' END),
+         array_agg(a.value ->> 'mode'),
+         array_agg(substring(
+           CASE WHEN jsonb_typeof(a.value -> 'token') IN ('string', 'number')
+                THEN a.value ->> 'token' END, '^[1-9][0-9]{0,18}$')::bigint)
+    INTO names, modes, tokens
+    FROM jsonb_array_elements(lease::jsonb) a;
   IF coalesce(cardinality(names), 0) NOT BETWEEN 1 AND 1024 THEN
     RAISE EXCEPTION 'a fence takes from 1 to 1024 names' USING ERRCODE = '22023';
   END IF;

@@ -29,6 +29,7 @@ local function baton_fence_all(asks, only_look)
   end
   for _, ask in ipairs(asks) do
     local key, mode, token = ask[1], ask[2], ask[3]
+    if key == '' or key == 'baton_fence:' then error('a fence takes a name') end
     if not clashes[mode] then error('unknown lock mode') end
     if not string.match(token, '^[1-9]%d*$') or above(token, '4611686018427387904') then
       error('a token is a number above zero and at most 4611686018427387904')
@@ -69,13 +70,14 @@ local function baton_fence_lease(lease, keys)
   local asks = {}
   for i, entry in ipairs(cjson.decode(lease)) do
     local token = entry.token
-    -- Above this a number may have been rounded.
-    if type(token) == 'number' and token < 9007199254740992 then
+    -- Above this a number may have been rounded; and a fraction would be.
+    if type(token) == 'number' and token < 9007199254740992 and token % 1 == 0 then
       token = string.format('%.0f', token)
     end
     if type(entry.name) ~= 'string' or type(token) ~= 'string' then error('not a lease') end
+    if #entry.name < 1 or #entry.name > 1024 then error('a fence takes a name') end
     asks[i] = {keys and keys[i] or 'baton_fence:' .. entry.name, entry.mode, token}
   end
-  if #asks == 0 then error('not a lease') end
+  if #asks == 0 or #asks > 1024 then error('not a lease') end
   return baton_fence_all(asks)
 end

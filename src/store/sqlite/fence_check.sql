@@ -3,10 +3,17 @@
 -- lease is recorded. The write lock that this takes is kept until the commit, so nobody newer can
 -- come between the check and the writes that follow it.
 WITH
+  entry AS (
+    SELECT value ->> 'name' AS name, value ->> 'mode' AS mode, value ->> 'token' AS token,
+           json_type(value, '$.name') AS name_type, json_type(value, '$.token') AS token_type
+    FROM json_each(iif(json_type(?1) = 'array', ?1, '[]'))),
   ask AS (
-    SELECT coalesce(value ->> 'name', '') AS name, coalesce(value ->> 'mode', '') AS mode,
-           coalesce(CAST(value ->> 'token' AS INTEGER), 0) AS token
-    FROM json_each(?1)),
+    SELECT iif(name_type = 'text', name, '') AS name, coalesce(mode, '') AS mode,
+           -- Digits only: CAST alone would take the 4 of '4.5' and the 42 of '42x'.
+           iif(token_type IN ('text', 'integer') AND token GLOB '[1-9]*'
+               AND token NOT GLOB '*[^0-9]*' AND length(token) <= 19,
+               CAST(token AS INTEGER), 0) AS token
+    FROM entry),
   seen AS (
     SELECT ask.name AS name,
            max(max(iif(mode = 'IS', token, 0)), coalesce(is_token, 0)) AS is_token,
@@ -21,7 +28,8 @@ REPLACE INTO baton_fence (name, is_token, ix_token, s_token, u_token, six_token,
 SELECT name, is_token, ix_token, s_token, u_token, six_token, x_token FROM seen
 WHERE NOT EXISTS (
   SELECT 1 FROM ask JOIN seen ON seen.name = ask.name
-  WHERE ask.name = '' OR token NOT BETWEEN 1 AND 4611686018427387904
+  WHERE ask.name = '' OR length(CAST(ask.name AS BLOB)) > 1024
+     OR (SELECT count(*) FROM ask) > 1024 OR token NOT BETWEEN 1 AND 4611686018427387904
      OR mode NOT IN ('IS', 'IX', 'S', 'U', 'SIX', 'X')
      -- Only the modes that cannot be held beside this one can have overtaken it.
      OR token < CASE mode
