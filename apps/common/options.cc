@@ -42,7 +42,7 @@ std::string read_times(std::initializer_list<Time> times) {
 std::string store_or(const std::string& typed, const char* fallback) {
   if (!typed.empty()) return typed;
   const char* store = std::getenv("BATON_STORE");
-  return store != nullptr && *store != '\0' ? store : fallback;
+  return store != nullptr ? store : fallback;
 }
 
 }  // namespace baton::apps

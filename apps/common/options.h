@@ -30,8 +30,9 @@ struct Time {
 };
 [[nodiscard]] std::string read_times(std::initializer_list<Time> times);
 
-// What was typed, else $BATON_STORE, else `fallback`. That of the environment may have a password,
-// so help must not show it as a default.
+// What was typed, else $BATON_STORE, else `fallback`. An empty variable counts, and no store opens
+// with it: to go on would be to lock in another store than the rest does. That of the environment
+// may have a password, so help must not show it as a default.
 [[nodiscard]] std::string store_or(const std::string& typed, const char* fallback);
 
 }  // namespace baton::apps

@@ -63,6 +63,10 @@ Result<std::optional<std::string>> read_bearer_token(const std::string& file) {
     if (in.bad() || (in.gcount() == 0 && !in.eof())) {
       return Error{.code = Code::bad_request, .message = "--token-file: cannot read " + file};
     }
+    if (static_cast<std::size_t>(in.gcount()) > kMost + 1) {
+      return bad_token(file,
+                       "must have from 16 to 4096 characters, and nothing may follow its line");
+    }
     line.resize(static_cast<std::size_t>(in.gcount()));
     return check(line.substr(0, line.find_first_of("\r\n")), file);
   }

@@ -36,7 +36,7 @@ std::string to_json(const RemediationRequest& request) {
                {"created", timestamp(request.created)},
                {"lastSeen", timestamp(request.last_seen)}};
   if (!request.execution.empty()) json["workflowExecution"] = request.execution;
-  json["signal"] = Json::parse(request.signal, nullptr, false);
+  json["signal"] = parse_json(request.signal);
   return dump(json);
 }
 
@@ -66,7 +66,7 @@ http::Response duplicate(const RemediationRequest& request, std::int64_t duplica
 }
 
 std::optional<Phase> parse_ending(std::string_view text) {
-  const auto json = Json::parse(text.begin(), text.end(), nullptr, false);
+  const auto json = parse_json(text);
   if (!json.is_object() || !json.contains("phase") || !json["phase"].is_string()) {
     return std::nullopt;
   }

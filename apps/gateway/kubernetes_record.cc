@@ -93,12 +93,12 @@ std::string active_with(const char* name, std::string_view value) {
 
 template <typename Object>
 std::optional<Record<Object>> parse_record(std::string_view json) {
-  return record_of<Object>(Json::parse(json, nullptr, false));
+  return record_of<Object>(parse_json(json));
 }
 
 template <typename Object>
 std::optional<Page<Object>> parse_page(std::string_view json) {
-  const Json list = Json::parse(json, nullptr, false);
+  const Json list = parse_json(json);
   const Json& items = at(list, "/items");
   if (!items.is_array()) return std::nullopt;
   Page<Object> page;
@@ -122,8 +122,7 @@ template std::optional<Page<WorkflowExecution>> parse_page(std::string_view json
 std::string print_object(const RemediationRequest& request, const Guard& guard) {
   return print("RemediationRequest", request.name, request.target,
                {{kFingerprint, label(request.fingerprint)}},
-               {{"fingerprint", request.fingerprint},
-                {"signal", Json::parse(request.signal, nullptr, false)}},
+               {{"fingerprint", request.fingerprint}, {"signal", parse_json(request.signal)}},
                guard);
 }
 

@@ -50,7 +50,8 @@ void add_common(Command app, Words& words, const char* listen) {
   app.add("--store", words.store,
           "Where the locks are: sqlite:PATH, postgres://…, k8s://…; default $BATON_STORE, else "
           "sqlite:gateway.db")
-      .type("URL");
+      .type("URL")
+      .not_empty("name a store, or leave the option out");
   app.add("--objects", words.objects, "Where the objects are: sqlite:PATH, k8s://…")
       .type("URL")
       .shows_default();

@@ -463,10 +463,16 @@ TEST_F(GatewayTest, a_wrong_command_line_is_explained) {
   refuses({"signals", "--ttl", "5"}, "--ttl");
   refuses({"signals", "--listen", "8080"}, "IP:PORT");
   refuses({"signals", "--store", "nowhere:x"}, "nowhere");
+  refuses({"signals", "--store", ""}, "--store: it is empty");
+  const auto unnamed =
+      test::run({.argv = {BATON_GATEWAY, "signals"}, .env = {{"BATON_STORE", ""}}});
+  EXPECT_EQ(unnamed.status.code, 2) << "it would lock in another store than the rest does";
   refuses({"signals", "--store", store(), "--objects", "x://u:secret@h"}, "x://u:***@h");
   refuses({"signals", "--token-file", (dir_ / "none").string()}, "cannot read");
   std::ofstream(dir_ / "short") << "secret";
   refuses({"signals", "--token-file", (dir_ / "short").string()}, "from 16 to 4096 characters");
+  std::ofstream(dir_ / "long") << "0123456789abcdef\n" << std::string(10'000, 'x');
+  refuses({"signals", "--token-file", (dir_ / "long").string()}, "from 16 to 4096 characters");
   const auto help = test::run({.argv = {BATON_GATEWAY, "signals", "--help"},
                                .env = {{"BATON_STORE", "postgres://u:secret@h/d"}}});
   EXPECT_TRUE(help.status.success());

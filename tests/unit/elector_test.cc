@@ -225,6 +225,21 @@ TEST_F(Election, a_store_in_trouble_never_ends_an_election) {
   }
 }
 
+TEST_F(Election, stop_returns_in_time_when_the_store_hangs) {
+  auto a = leading("a");
+  auto b = following("b", 0);
+  for (Candidate* stopping : {a.get(), b.get()}) {
+    stopping->line->set(FlakyStore::Line::hangs);
+    const auto before = time->now();
+    auto stopped = std::async(std::launch::async, [&] { stopping->elector.stop(); });
+    EXPECT_TRUE(eventually([&] { return is_there(stopped); }, 20ms));
+    // The clock of the test runs faster than this machine.
+    EXPECT_LT(time->now() - before, 90s);
+    stopping->line->set(FlakyStore::Line::good);
+    stopping->leave();
+  }
+}
+
 TEST_F(Election, what_cannot_be_held_is_refused_with_a_reason) {
   auto line = std::make_shared<FlakyStore>(store);
   auto locks = LockClient::make(line, {.owner = "a", .clock = &clock}).value();

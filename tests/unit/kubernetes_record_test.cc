@@ -33,6 +33,14 @@ TEST(KubernetesRecord, one_bad_object_leaves_the_others) {
   one_bad_object_leaves_the_others<WorkflowExecution>();
 }
 
+TEST(KubernetesRecord, what_is_nested_without_end_is_none_of_ours) {
+  const std::string deep = std::string(120'000, '[') + std::string(120'000, ']');
+  EXPECT_FALSE(parse_record<RemediationRequest>(deep));
+  EXPECT_FALSE(
+      parse_record<RemediationRequest>(R"({"metadata":{"name":"a"},"spec":)" + deep + "}"));
+  EXPECT_FALSE(parse_page<WorkflowExecution>(list(item("a", "Node/a") + "," + deep)));
+}
+
 TEST(KubernetesRecord, what_is_no_list_at_all_is_none_of_ours) {
   EXPECT_FALSE(parse_page<RemediationRequest>("{}"));
   EXPECT_FALSE(parse_page<RemediationRequest>("no json"));

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <future>
 #include <latch>
 #include <map>
 #include <mutex>
@@ -259,6 +260,23 @@ TEST_F(SchedulerTest, stop_does_not_wait_for_ever) {
   const LockName name = schedule::job_name("job", std::string(kDefaultRegion));
   EXPECT_TRUE(poll_until([&] { return locks.get(name)->note.ordinal == 3; }));
   EXPECT_TRUE(listener.finished().empty());
+}
+
+TEST_F(SchedulerTest, stop_returns_in_time_when_the_store_hangs) {
+  auto given = options();
+  given.stop_within = 100ms;
+  Scheduler jobs(locks, given);
+  std::latch began(1);
+  jobs.after_end(1h, "job", {}, [&](baton::Run& run) {
+    began.count_down();
+    EXPECT_TRUE(poll_until([&] { return run.stop().stop_requested(); }));
+  });
+  ASSERT_TRUE(jobs.start());
+  began.wait();
+  store->set(FlakyStore::Line::hangs);
+  auto stopped = std::async(std::launch::async, [&] { jobs.stop(); });
+  EXPECT_EQ(stopped.wait_for(patience), std::future_status::ready);
+  store->set(FlakyStore::Line::good);
 }
 
 TEST_F(SchedulerTest, a_fire_whose_release_was_not_confirmed_is_reported_as_that) {
