@@ -32,9 +32,9 @@ enum class Severity : std::uint8_t {
 struct Finding {
   std::string code;  // short and stable, for programs
   Severity severity = Severity::warning;
-  std::string what;  // is so
-  std::string cost;  // what it costs, and in which fault
-  std::string mend;  // what to do about it
+  std::string what;         // is so
+  std::string consequence;  // what it leads to, and in which fault
+  std::string remedy;       // what to do about it
 };
 
 class BATON_EXPORT StoreAdmin {

@@ -1,9 +1,14 @@
 // baton lock find and list: who holds what, once or for as long as somebody watches.
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <functional>
+#include <optional>
 #include <set>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -119,16 +124,63 @@ std::string in_json(const Page<LockInfo>& page) {
   return json.text();
 }
 
-void show_table(const Context& context, const Page<LockInfo>& page, const std::vector<Row>& rows) {
+struct Column {
+  std::string_view title;
+  std::string_view says_nothing = {};  // a cell that need not be shown
+};
+constexpr std::array<Column, 9> kColumns = {{{"NAME"},
+                                             {"MODE"},
+                                             {"PREDICATE", kDefaultPredicate},
+                                             {"OWNER"},
+                                             {"TOKEN"},
+                                             {"HELD"},
+                                             {"EXPIRES"},
+                                             {"WAITING", "-"},
+                                             {"STATE", "held"}}};
+
+bool says_something(std::size_t column, const std::vector<Row>& rows) {
+  const std::string_view nothing = kColumns[column].says_nothing;
+  return nothing.empty() || std::any_of(rows.begin(), rows.end(), [&](const Row& row) {
+           return row.cells[column] != nothing;
+         });
+}
+
+bool has_filter(const Query& query) {
+  return !query.region.empty() || !query.subject.empty() || !query.resources.empty() ||
+         !query.predicate.empty() || query.mode || !query.owner.empty();
+}
+
+// On a terminal that is too narrow, columns in which nothing is said are left out. With `most`, not
+// more lines than that.
+void show_table(const Context& context, const Query& query, const Page<LockInfo>& page,
+                const std::vector<Row>& rows, std::optional<std::size_t> most = {}) {
   if (rows.empty()) {
-    context.out.line("no locks match");
+    context.out.line(has_filter(query) ? "no locks match" : "no locks");
     return;
   }
-  std::vector<std::vector<std::string>> cells;
-  for (const Row& row : rows) cells.push_back(row.cells);
-  context.out.table(
-      {"NAME", "MODE", "PREDICATE", "OWNER", "TOKEN", "HELD", "EXPIRES", "WAITING", "STATE"},
-      cells);
+  // The titles, and what is said below, which takes two lines of a narrow terminal.
+  const std::size_t around = page.next.empty() ? 1 : 3;
+  std::size_t fit = rows.size();
+  if (most && fit + around > *most) fit = *most > around + 2 ? *most - around - 1 : 1;
+  const auto table_of = [&](const std::function<bool(std::size_t)>& shown) {
+    std::vector<std::vector<std::string>> table(fit + 1);
+    for (std::size_t column = 0; column < kColumns.size(); ++column) {
+      if (!shown(column)) continue;
+      table[0].emplace_back(kColumns[column].title);
+      for (std::size_t i = 0; i < fit; ++i) table[i + 1].push_back(rows[i].cells[column]);
+    }
+    std::vector<std::string> header = std::move(table.front());
+    table.erase(table.begin());
+    return std::pair(std::move(header), std::move(table));
+  };
+  auto [header, cells] = table_of([](std::size_t) { return true; });
+  const auto terminal = context.out.terminal();
+  if (terminal && Output::table_width(header, cells) > terminal->columns) {
+    std::tie(header, cells) =
+        table_of([&](std::size_t column) { return says_something(column, rows); });
+  }
+  context.out.table(header, cells);
+  if (fit < rows.size()) context.out.line(fmt::format("… and {} more", rows.size() - fit));
   if (!page.next.empty()) {
     context.out.warning(
         fmt::format("only the first {} are shown; narrow the search or raise --limit",
@@ -154,15 +206,17 @@ Result<int> watch(const Context& context, LockClient& locks, const Query& query)
   for (bool first = true;; first = false) {
     const auto page = locks.find(query);
     if (!page && !page.error().retryable) return page.error();
+    const auto terminal = context.out.terminal();
+    if (terminal) fmt::print("\x1b[H\x1b[J");
     if (!page) {
       context.out.warning(page.error().message);
     } else {
       const auto rows = rows_of(query, *page);
       std::set<std::string> now;
       for (const Row& row : rows) now.insert(row.lasting);
-      if (context.out.draws()) {
-        fmt::print("\x1b[H\x1b[J");
-        show_table(context, *page, rows);
+      if (terminal) {
+        // The last line stays free, for the cursor: else all would move up by one.
+        show_table(context, query, *page, rows, terminal->rows - 1);
       } else if (!context.out.json()) {
         show_changes(context, before, now);
       } else if (first || now != before) {
@@ -190,7 +244,7 @@ Result<int> lock_find(Context& context, const LockFindArguments& arguments) {
   if (context.out.json()) {
     context.out.line(in_json(*page));
   } else {
-    show_table(context, *page, rows_of(*query, *page));
+    show_table(context, *query, *page, rows_of(*query, *page));
   }
   return exit_code::ok;
 }

@@ -183,7 +183,7 @@ void add_store(Command& root, Arguments& all) {
   add_common(status, all);
   does(status, all, store_status);
   auto doctor =
-      store.add_command("doctor", "Say what weakens the promise here, and how to mend it",
+      store.add_command("doctor", "Say what weakens the promise here, and the remedy",
                         "  baton store doctor --ttl 5s\n\n"
                         "Exits with 0 if all is well or there is only advice, else with 1.");
   doctor.add_time("--ttl", all.doctor.ttl, "The shortest TTL in use");
@@ -257,6 +257,16 @@ void describe(Command& root, Arguments& all) {
   add_rest(root, all);
 }
 
+// Somebody forgot the dashes. The lock may be called as the command is.
+std::string without_dashes(const std::vector<std::string>& words, const std::string& command,
+                           const std::string& name) {
+  auto end = std::find(words.begin(), words.end(), command);
+  if (command == name) end = std::find(end + 1, words.end(), command);
+  std::string line = "baton";
+  for (auto word = words.begin(); word != end; ++word) line += " " + redact_url(*word);
+  return "put -- before the command: " + line + " -- " + redact_url(command);
+}
+
 }  // namespace
 
 Understood parse(std::vector<std::string> words, Arguments& all) {
@@ -275,6 +285,10 @@ Understood parse(std::vector<std::string> words, Arguments& all) {
   if (has_command && understood.wrong.empty() && understood.help.empty() &&
       !program.is_followed()) {
     understood.wrong = "only run and elect take a command behind '--'; see 'baton --help'";
+  }
+  if (!has_command && !understood.too_many.empty()) {
+    understood.wrong = without_dashes(words, understood.too_many,
+                                      all.run.name.empty() ? all.elect.name : all.run.name);
   }
   if (understood.version) all.command = version;
   if (all.wants_help && understood.wrong.empty() && understood.help.empty()) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <numeric>
 
 #include <fmt/core.h>
 
@@ -54,9 +55,12 @@ bool is_hidden(std::uint32_t point) {
   });
 }
 
-std::size_t columns(int file) {
+// One that does not tell its size is taken for the smallest that is common.
+Output::Size size_of_terminal(int file) {
   winsize size{};
-  return ioctl(file, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
+  const bool told = ioctl(file, TIOCGWINSZ, &size) == 0;
+  return {.rows = told && size.ws_row > 1 ? size.ws_row : 24U,
+          .columns = told && size.ws_col > 1 ? size.ws_col : 80U};
 }
 
 // A line that wraps could not be replaced by the next one.
@@ -127,28 +131,67 @@ std::string Output::styled(std::string_view text, Style style) const {
 
 void Output::line(const std::string& text) const { fmt::print("{}\n", text); }
 
-void Output::table(const std::vector<std::string>& header,
-                   const std::vector<std::vector<std::string>>& rows) const {
+namespace {
+
+constexpr std::size_t kBetweenColumns = 2;
+
+std::vector<std::size_t> widths_of(const std::vector<std::string>& header,
+                                   const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& cell : header) widths.push_back(width(cell));
-  std::vector<std::vector<std::string>> shown = rows;
-  for (auto& row : shown) {
+  for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i] = printable(row[i]);
-      widths[i] = std::max(widths[i], width(row[i]));
+      widths[i] = std::max(widths[i], width(printable(row[i])));
     }
   }
+  return widths;
+}
+
+std::size_t sum_of(const std::vector<std::size_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), kBetweenColumns * (widths.size() - 1));
+}
+
+// Takes from the widest column first.
+void narrow(std::vector<std::size_t>& widths, std::size_t most) {
+  for (std::size_t all = sum_of(widths); all > most; --all) {
+    auto& widest = *std::max_element(widths.begin(), widths.end());
+    if (widest <= 4) return;
+    --widest;
+  }
+}
+
+std::string cut(const std::string& text, std::size_t most) {
+  return width(text) <= most ? text : first_columns(text, most - 1) + "…";
+}
+
+}  // namespace
+
+std::optional<Output::Size> Output::terminal() const {
+  if (!out_terminal_ || json_) return std::nullopt;
+  return size_of_terminal(STDOUT_FILENO);
+}
+
+std::size_t Output::table_width(const std::vector<std::string>& header,
+                                const std::vector<std::vector<std::string>>& rows) {
+  return sum_of(widths_of(header, rows));
+}
+
+void Output::table(const std::vector<std::string>& header,
+                   const std::vector<std::vector<std::string>>& rows) const {
+  auto widths = widths_of(header, rows);
+  if (const auto size = terminal()) narrow(widths, size->columns);
   const auto print = [&](const std::vector<std::string>& row) {
     std::string text;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      text += row[i];
-      if (i + 1 < row.size()) text.append(widths[i] - width(row[i]) + 2, ' ');
+      const std::string cell = cut(printable(row[i]), widths[i]);
+      text += cell;
+      if (i + 1 < row.size()) text.append(widths[i] - width(cell) + kBetweenColumns, ' ');
     }
     text.erase(text.find_last_not_of(' ') + 1);
     return text;
   };
   if (const std::string titles = print(header); !titles.empty()) line(styled(titles, Style::bold));
-  for (const auto& row : shown) line(print(row));
+  for (const auto& row : rows) line(print(row));
 }
 
 void Output::error(const Error& error) const {
@@ -195,7 +238,8 @@ void Output::progress(const std::string& text) {
   last_progress_ = text;
   std::fflush(stdout);
   if (err_terminal_) {
-    fmt::print(stderr, "\r\x1b[K{}", first_columns(printable(text), columns(STDERR_FILENO) - 1));
+    fmt::print(stderr, "\r\x1b[K{}",
+               first_columns(printable(text), size_of_terminal(STDERR_FILENO).columns - 1));
     std::fflush(stderr);
   } else {
     fmt::print(stderr, "{}\n", printable(text));

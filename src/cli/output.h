@@ -3,7 +3,9 @@
 // What the command says: text for people or one JSON document for programs, results on stdout,
 // errors and progress on stderr.
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,13 +44,21 @@ class Output {
   // To stdout, with a newline.
   void line(const std::string& text) const;
 
-  // Columns as wide as their widest cell. The cells may come from anywhere: they are made
-  // printable.
+  // Columns as wide as their widest cell; on a terminal that is narrower, the widest cells are cut.
+  // The cells may come from anywhere: they are made printable.
   void table(const std::vector<std::string>& header,
              const std::vector<std::vector<std::string>>& rows) const;
 
-  // Whether stdout is a terminal that can be drawn on.
-  [[nodiscard]] bool draws() const { return out_terminal_ && !json_; }
+  // Of the terminal that stdout is; nothing if it is none, or one that cannot be drawn on.
+  struct Size {
+    std::size_t rows;
+    std::size_t columns;
+  };
+  [[nodiscard]] std::optional<Size> terminal() const;
+
+  // What `table` would need.
+  [[nodiscard]] static std::size_t table_width(const std::vector<std::string>& header,
+                                               const std::vector<std::vector<std::string>>& rows);
 
   // To stderr: "baton: …" on one line, or {"error": …}.
   void error(const Error& error) const;

@@ -38,7 +38,7 @@ std::string in_json(const std::string& store, const std::vector<Finding>& findin
   for (const Finding& finding : findings) {
     json.begin_object().field("code", finding.code);
     json.field("severity", to_string(finding.severity)).field("what", finding.what);
-    json.field("cost", finding.cost).field("mend", finding.mend).end_object();
+    json.field("consequence", finding.consequence).field("remedy", finding.remedy).end_object();
   }
   return json.end_array().end_object().text();
 }
@@ -127,8 +127,8 @@ Result<int> store_doctor(Context& context, const StoreDoctorArguments& arguments
     const std::string title =
         fmt::format("{}: {}", to_string(finding.severity), printable(finding.what));
     context.out.line(context.out.styled(title, style_of(finding.severity)));
-    context.out.line("  cost: " + printable(finding.cost));
-    context.out.line("  mend: " + printable(finding.mend));
+    context.out.line("  consequence: " + printable(finding.consequence));
+    context.out.line("  remedy: " + printable(finding.remedy));
   }
   return well ? exit_code::ok : exit_code::error;
 }

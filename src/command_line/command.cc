@@ -225,17 +225,17 @@ Option& Option::between(double least, double most) {
   return *this;
 }
 
-Option& Option::last_counts() {
-  option_->take_last();
-  return *this;
-}
-
 Option& Option::not_empty(const std::string& instead) {
   option_->check(CLI::Validator(
       [instead](const std::string& text) {
         return text.empty() ? "it is empty; " + instead : std::string();
       },
       ""));
+  return *this;
+}
+
+Option& Option::last_counts() {
+  option_->take_last();
   return *this;
 }
 
@@ -332,7 +332,10 @@ Understood Program::understand(const std::vector<std::string>& words) {
   } catch (const CLI::CallForVersion&) {
     return {.version = true};
   } catch (const CLI::ParseError& problem) {
-    return {.wrong = explain(*root_, words, problem)};
+    const auto left = root_->remaining(true);
+    const bool too_many = is_followed() && !left.empty() && !left.front().starts_with('-');
+    return {.wrong = explain(*root_, words, problem),
+            .too_many = too_many ? left.front() : std::string()};
   }
   return {};
 }

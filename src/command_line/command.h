@@ -70,9 +70,10 @@ class Command {
 };
 
 struct Understood {
-  std::string help;      // to be printed instead of doing anything
-  std::string wrong;     // one line: what is, and where to look
-  bool version = false;  // is asked for, and nothing else
+  std::string help;           // to be printed instead of doing anything
+  std::string wrong;          // one line: what is, and where to look
+  bool version = false;       // is asked for, and nothing else
+  std::string too_many = {};  // the first word too many, of a command with a rest: see followed_by
 };
 
 class Program : public Command {

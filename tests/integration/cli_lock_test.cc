@@ -17,7 +17,9 @@ class CliLock : public CliTest {
 constexpr const char* kForEver = "echo ready; while :; do sleep 0.05; done";
 
 TEST_F(CliLock, an_empty_store_says_so) {
-  EXPECT_EQ(baton({"lock", "find"}).out, "no locks match\n");
+  EXPECT_EQ(baton({"lock", "find"}).out, "no locks\n");
+  EXPECT_EQ(baton({"lock", "list"}).out, "no locks\n");
+  EXPECT_EQ(baton({"lock", "find", "a"}).out, "no locks match\n");
   EXPECT_EQ(baton({"lock", "stats"}).out, "no locks are held\n");
   EXPECT_EQ(baton({"lock", "show", "a/b"}).out, "a/b is free\n");
   EXPECT_EQ(baton({"lock", "break", "a", "--reason", "r"}).out, "a was held by nobody\n");

@@ -194,6 +194,50 @@ TEST_F(CliOutput, progress_replaces_itself_only_on_a_terminal_that_can) {
   EXPECT_EQ(dumb.out().find('\x1b'), std::string::npos) << dumb.out();
 }
 
+// --- the size of a terminal ----------------------------------------------------------------------
+
+TEST_F(CliOutput, a_list_fits_a_terminal_of_80_columns) {
+  env_ = {{"TERM", "xterm"}, {"NO_COLOR", "1"}};
+  auto one = hold("nightly-report", kForEver, {"--owner", "reports-5d7f9c-abcde:1234567"});
+  auto other = hold("page/fs-abc123/a-document-with-a-long-name/and-a-page-of-it", kForEver,
+                    {"--owner", "web-1.eu-central-1.example.com:4711"});
+  auto narrow = typed("lock list");
+  narrow.argv[2] = "stty rows 24 cols 80; " + narrow.argv[2];
+  const std::string seen = run(narrow).out;
+  EXPECT_NE(seen.find("nightly-report"), std::string::npos) << seen;
+  EXPECT_NE(seen.find("page/fs-abc123/"), std::string::npos) << seen;
+  EXPECT_NE(seen.find("…"), std::string::npos) << seen;
+  std::istringstream lines(seen);
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(line.find_last_not_of('\r') + 1);
+    const auto characters = std::count_if(line.begin(), line.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0U) != 0x80;
+    });
+    EXPECT_LE(characters, 80) << line;
+  }
+  const auto piped = baton({"lock", "list"}).out;
+  EXPECT_NE(piped.find("web-1.eu-central-1.example.com:4711"), std::string::npos) << piped;
+}
+
+TEST_F(CliOutput, a_list_that_is_watched_does_not_scroll) {
+  env_ = {{"TERM", "xterm"}, {"NO_COLOR", "1"}};
+  std::vector<std::unique_ptr<Process>> holders;
+  for (const auto* name : {"a", "b", "c", "d"}) holders.push_back(hold(name, kForEver));
+  auto small = typed("lock list --watch");
+  small.argv[2] = "stty rows 4 cols 80; " + small.argv[2];
+  Process watching(small);
+  const std::string clear = "\x1b[H\x1b[J";
+  ASSERT_TRUE(poll_until([&] {
+    const std::string out = watching.out();
+    return out.find(clear, out.find(clear) + 1) != std::string::npos;
+  })) << watching.out();
+  const std::string out = watching.out();
+  const auto begin = out.find(clear);
+  const std::string first = out.substr(begin, out.find(clear, begin + 1) - begin);
+  EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 3) << first;
+  EXPECT_NE(first.find("… and 3 more"), std::string::npos) << first;
+}
+
 // --- the default store ---------------------------------------------------------------------------
 
 TEST_F(CliOutput, what_the_default_store_locks_is_said_on_a_terminal_only) {

@@ -55,8 +55,8 @@ TEST_F(CliPostgresAdvisory, the_doctor_says_what_is_wrong_and_exits_with_1) {
   const auto ill = baton({"store", "doctor", "--ttl", "1h"});
   EXPECT_EQ(ill.status.code, 1);
   EXPECT_NE(ill.out.find("warning: synchronous_commit is off"), std::string::npos) << ill.out;
-  EXPECT_NE(ill.out.find("  cost: "), std::string::npos) << ill.out;
-  EXPECT_NE(ill.out.find("  mend: "), std::string::npos) << ill.out;
+  EXPECT_NE(ill.out.find("  consequence: "), std::string::npos) << ill.out;
+  EXPECT_NE(ill.out.find("  remedy: "), std::string::npos) << ill.out;
   const auto json = baton({"store", "doctor", "--ttl", "1h", "--json"});
   EXPECT_EQ(json.status.code, 1);
   EXPECT_NE(json.out.find(R"("code":"commit-not-durable","severity":"warning")"), std::string::npos)

@@ -34,7 +34,7 @@ TEST_F(CliPostgres, a_database_without_the_schema_says_what_to_do) {
             std::string::npos);
   EXPECT_EQ(baton({"store", "migrate"}).status.code, 0);
   EXPECT_NE(baton({"store", "migrate"}).out.find("already"), std::string::npos);
-  EXPECT_EQ(baton({"lock", "find"}).out, "no locks match\n");
+  EXPECT_EQ(baton({"lock", "find"}).out, "no locks\n");
 }
 
 TEST_F(CliPostgres, a_fence_on_a_server_that_is_not_there_is_unavailable) {

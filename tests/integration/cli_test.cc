@@ -89,6 +89,12 @@ TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
   refuses({}, 2, "usage", "run elect leader lock fence store policy");
   refuses({"lock", "break", "a"}, 2, "usage", "--reason");
   refuses({"run", "a", "b", "--", "true"}, 2, "usage", "not expected");
+  refuses({"run", "a", "true"}, 2, "usage", "put -- before the command: baton run a -- true");
+  refuses({"run", "a", "--ttl", "5s", "ls", "--color"}, 2, "usage",
+          "put -- before the command: baton run a --ttl 5s -- ls");
+  refuses({"elect", "a", "true"}, 2, "usage", "put -- before the command: baton elect a -- true");
+  refuses({"run", "ls", "ls"}, 2, "usage", "put -- before the command: baton run ls -- ls");
+  refuses({"lock", "show", "a", "b"}, 2, "usage", "not expected");
   refuses({"lcok", "--help"}, 2, "usage", "did you mean 'lock'?");
   refuses({"lock", "--help", "fnid"}, 2, "usage", "did you mean 'find'?");
 }

@@ -14,14 +14,14 @@ namespace baton::test {
 
 using Codes = std::vector<std::string>;
 
-// What the doctor finds, by name; each finding says what, at what cost, and how to mend it.
+// What the doctor finds, by name; each finding says what, with which consequence, and the remedy.
 inline Codes codes_found(StoreAdmin& admin, Millis ttl) {
   const auto findings = admin.examine(ttl, BootClock::now() + patience);
   EXPECT_TRUE(findings) << findings.error().message;
   Codes found;
   if (!findings) return found;
   for (const Finding& finding : *findings) {
-    EXPECT_FALSE(finding.what.empty() || finding.cost.empty() || finding.mend.empty());
+    EXPECT_FALSE(finding.what.empty() || finding.consequence.empty() || finding.remedy.empty());
     found.push_back(finding.code);
   }
   std::sort(found.begin(), found.end());

@@ -40,8 +40,8 @@ void expect(const Findings& findings, const std::string& code, Severity severity
   ASSERT_NE(finding, nullptr) << code;
   EXPECT_EQ(finding->severity, severity) << code;
   EXPECT_FALSE(finding->what.empty());
-  EXPECT_FALSE(finding->cost.empty());
-  EXPECT_FALSE(finding->mend.empty());
+  EXPECT_FALSE(finding->consequence.empty());
+  EXPECT_FALSE(finding->remedy.empty());
 }
 
 std::string listed(const Findings& findings) {
@@ -66,7 +66,7 @@ TEST(PostgresExamine, a_missing_schema_is_found) {
   expect(examine(database.url()), "schema", Severity::danger);
   const Findings findings = examine(advisory(database.url()));
   expect(findings, "schema", Severity::danger);
-  EXPECT_NE(find(findings, "schema")->mend.find("postgres-advisory://"), std::string::npos);
+  EXPECT_NE(find(findings, "schema")->remedy.find("postgres-advisory://"), std::string::npos);
 }
 
 TEST(PostgresExamine, missing_rights_are_found) {
@@ -77,7 +77,7 @@ TEST(PostgresExamine, missing_rights_are_found) {
     const Findings findings = examine(url);
     expect(findings, "missing-rights", Severity::danger);
     EXPECT_NE(find(findings, "missing-rights")->what.find("USAGE on schema"), std::string::npos);
-    Session(database.url()).sql(find(findings, "missing-rights")->mend);
+    Session(database.url()).sql(find(findings, "missing-rights")->remedy);
     EXPECT_EQ(find(examine(url), "missing-rights"), nullptr);
   }
 }
@@ -144,7 +144,7 @@ TEST(PostgresExamine, a_password_that_may_go_over_the_network_in_clear_is_found)
     EXPECT_EQ(find(examine(at("127.0.0.1", mode)), "password-in-clear"), nullptr) << mode;
   }
   const Finding found = *find(examine(at("0.0.0.0", "")), "password-in-clear");
-  EXPECT_EQ((found.what + found.cost + found.mend).find("s3cret"), std::string::npos);
+  EXPECT_EQ((found.what + found.consequence + found.remedy).find("s3cret"), std::string::npos);
 }
 
 TEST(PostgresExamine, advisory_keys_that_any_role_can_take_are_found) {

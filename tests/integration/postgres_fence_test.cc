@@ -151,6 +151,40 @@ TEST_F(PostgresFence, an_application_role_needs_no_right_but_to_write_its_own_da
   owner.sql("DROP OWNED BY " + role + "; DROP ROLE " + role);
 }
 
+TEST_F(PostgresFence, whoever_lacks_rights_is_told_the_grant_that_is_needed) {
+  const std::string role = "lacking_" + database.name();
+  Session owner(database.url());
+  owner.sql("CREATE ROLE " + role + " LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC");
+  const auto grant_in = [](const std::string& message) {
+    const auto at = message.find("GRANT ");
+    return at == std::string::npos ? "no GRANT in: " + message : message.substr(at);
+  };
+  {
+    Session app(database.url_as(role));
+    app.sql("BEGIN");
+    const auto refused = fence(app.get(), kKey, Mode::X, 3);
+    app.sql("ROLLBACK");
+    ASSERT_FALSE(refused);
+    owner.sql(grant_in(refused.error().message));
+    app.sql("BEGIN");
+    EXPECT_TRUE(fence(app.get(), kKey, Mode::X, 3));
+    app.sql("ROLLBACK");
+  }
+  owner.sql(
+      "DROP SCHEMA baton_fence CASCADE; DROP FUNCTION public.baton_fence(text);"
+      "DROP FUNCTION public.baton_fence(text, text, bigint)");
+  {
+    Session app(database.url_as(role));
+    const auto refused = install_fence(app.get());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::unauthorized);
+    owner.sql(grant_in(refused.error().message));
+    const auto installed = install_fence(app.get());
+    EXPECT_TRUE(installed) << installed.error().message;
+  }
+  owner.sql("DROP OWNED BY " + role + " CASCADE; DROP ROLE " + role);
+}
+
 TEST_F(PostgresFence, it_works_where_its_owner_may_not_look_at_the_locks) {
   database.migrate();
   const std::string role = "owner_" + database.name();

@@ -55,6 +55,17 @@ TEST(PostgresOpen, a_database_without_the_schema_says_what_to_run) {
   EXPECT_EQ(status->schema_expected, 1);
 }
 
+TEST(PostgresOpen, what_to_run_says_that_the_password_is_to_be_added) {
+  const Database database;
+  EXPECT_FALSE(mentions(error_of_opening(database.url()), "with the password"));
+  std::string url = database.url();
+  url.insert(url.find('@'), ":s3cret");
+  const Error error = error_of_opening(url);
+  EXPECT_TRUE(mentions(error, "baton store migrate --store")) << error.message;
+  EXPECT_TRUE(mentions(error, "(with the password of that URL")) << error.message;
+  EXPECT_FALSE(mentions(error, "s3cret")) << error.message;
+}
+
 class PostgresFunctions : public ::testing::Test {
  protected:
   PostgresFunctions() { database.migrate(); }

@@ -36,7 +36,7 @@ class SqliteExamine : public ::testing::Test {
                                     [&](const Finding& f) { return f.code == code; });
     ASSERT_NE(found, findings.end()) << code;
     EXPECT_EQ(found->severity, severity);
-    EXPECT_FALSE(found->what.empty() || found->cost.empty() || found->mend.empty());
+    EXPECT_FALSE(found->what.empty() || found->consequence.empty() || found->remedy.empty());
   }
   void execute(const std::string& sql) const {
     sqlite3* database = nullptr;

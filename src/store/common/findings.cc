@@ -18,9 +18,10 @@ std::string span(std::chrono::nanoseconds time) {
 
 }  // namespace
 
-void Findings::add(std::string code, Severity severity, std::string what, std::string cost,
-                   std::string mend) {
-  all_.push_back({std::move(code), severity, std::move(what), std::move(cost), std::move(mend)});
+void Findings::add(std::string code, Severity severity, std::string what, std::string consequence,
+                   std::string remedy) {
+  all_.push_back(
+      {std::move(code), severity, std::move(what), std::move(consequence), std::move(remedy)});
 }
 
 void Findings::add(std::optional<Finding> finding) {
@@ -38,11 +39,11 @@ void worst_first(std::vector<Finding>& findings) {
   });
 }
 
-std::optional<Finding> schema_finding(int version, int expected, const std::string& location) {
+std::optional<Finding> schema_finding(int version, int expected, std::string migrate) {
   if (version == expected) return std::nullopt;
   Finding finding{.code = "schema", .severity = Severity::danger};
-  finding.cost = "nobody can lock anything here";
-  finding.mend = "baton store migrate --store " + location;
+  finding.consequence = "nobody can lock anything here";
+  finding.remedy = std::move(migrate);
   if (version == 0) {
     finding.what = "the store has no schema yet";
   } else if (version < expected) {
@@ -51,7 +52,7 @@ std::optional<Finding> schema_finding(int version, int expected, const std::stri
   } else {
     finding.what = "the schema has version " + std::to_string(version) + ", this baton knows " +
                    std::to_string(expected);
-    finding.mend = "use a newer baton";
+    finding.remedy = "use a newer baton";
   }
   return finding;
 }
@@ -65,11 +66,12 @@ std::optional<Finding> slow_finding(std::chrono::nanoseconds slowest, Millis ttl
       .severity = fatal ? Severity::danger : Severity::warning,
       .what = "a durable write to " + where + " took " + span(slowest) +
               ", which is much for a TTL of " + span(ttl),
-      .cost = fatal ? "leases are lost although their holders are well, whenever a renewal takes "
-                      "longer than the rest of its TTL"
-                    : "one slow renewal more, as under load, and leases are lost although their "
-                      "holders are well",
-      .mend = "a longer TTL (at least " + span(slowest * 20) + "), or a faster way to the store"};
+      .consequence =
+          fatal ? "leases are lost although their holders are well, whenever a renewal takes "
+                  "longer than the rest of its TTL"
+                : "one slow renewal more, as under load, and leases are lost although their "
+                  "holders are well",
+      .remedy = "a longer TTL (at least " + span(slowest * 20) + "), or a faster way to the store"};
 }
 
 std::optional<Finding> clock_finding(microseconds ahead, microseconds blur) {
@@ -81,11 +83,12 @@ std::optional<Finding> clock_finding(microseconds ahead, microseconds blur) {
       .severity = Severity::warning,
       .what = "the store's clock is " + by + (ahead.count() > 0 ? " ahead of" : " behind") +
               " this machine's, so one of them is wrong",
-      .cost =
+      .consequence =
           "Baton never compares the two, but if the store's is put right by a jump forwards, "
           "leases end that much too early while their holders still trust them; backwards, that "
           "much too late",
-      .mend = "run chrony or another NTP client on both, so that clocks are slewed and never step"};
+      .remedy =
+          "run chrony or another NTP client on both, so that clocks are slewed and never step"};
 }
 
 microseconds wall_clock() {
@@ -114,8 +117,8 @@ std::optional<Finding> damaged_finding(const std::vector<std::string>& names) {
   return Finding{.code = "damaged-value",
                  .severity = Severity::danger,
                  .what = "what the store keeps cannot be read for " + listed,
-                 .cost = "nobody can lock, renew or release these names",
-                 .mend =
+                 .consequence = "nobody can lock, renew or release these names",
+                 .remedy =
                      "find out who writes to the store besides Baton; when nobody holds the "
                      "name any more, baton lock forget NAME --damaged"};
 }

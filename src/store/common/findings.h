@@ -15,8 +15,8 @@ namespace baton::store {
 // What one examination has found so far.
 class Findings {
  public:
-  void add(std::string code, Severity severity, std::string what, std::string cost,
-           std::string mend);
+  void add(std::string code, Severity severity, std::string what, std::string consequence,
+           std::string remedy);
   void add(std::optional<Finding> finding);          // if there is one
   [[nodiscard]] std::vector<Finding> worst_first();  // leaves none behind
 
@@ -26,9 +26,9 @@ class Findings {
 
 void worst_first(std::vector<Finding>& findings);
 
-// A schema that is missing, old or newer than this binary; nothing if it fits.
-[[nodiscard]] std::optional<Finding> schema_finding(int version, int expected,
-                                                    const std::string& location);
+// A schema that is missing, old or newer than this binary; nothing if it fits. `migrate` is the
+// command that makes it fit.
+[[nodiscard]] std::optional<Finding> schema_finding(int version, int expected, std::string migrate);
 
 // The slowest of a few durable writes against the TTL: a third of it passes before a renewal, and a
 // tenth is the margin.

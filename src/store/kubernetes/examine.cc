@@ -8,7 +8,7 @@ namespace {
 struct Right {
   const char* verb;
   Severity severity;
-  const char* cost;
+  const char* consequence;
 };
 constexpr Right kRights[] = {
     {"get", Severity::danger, "no lock can be taken: the store cannot even be opened"},
@@ -32,7 +32,7 @@ Result<bool> examine_rights(LeaseApi& api, const Cluster& cluster, Deadline dead
     findings.add(std::string("rbac-") + right.verb, right.severity,
                  "this user may not '" + std::string(right.verb) +
                      "' leases.coordination.k8s.io in namespace '" + cluster.space + "'",
-                 right.cost, "give it the rights of deploy/kubernetes/rbac.yaml");
+                 right.consequence, "give it the rights of deploy/kubernetes/rbac.yaml");
   }
   return may_write;
 }

@@ -85,7 +85,9 @@ class Examiner : private Findings {
           "another role than the owner of the schema owns " + *foreign,
           "that role can change it at any time, and with it who gets which lock; whatever a "
           "function does, it does with the rights of whoever locks",
-          "drop it and run baton store migrate, or ALTER … OWNER TO the owner of the schema");
+          "ALTER … OWNER TO the owner of the schema; drop it only if it is not Baton's, for with "
+          "it "
+          "go the locks and notes that it holds");
       return {};
     }
     const auto missing = missing_rights(connection_, settings_, deadline_, checkup_.plan);
@@ -99,19 +101,17 @@ class Examiner : private Findings {
     }
     const auto version = schema_version(connection_, settings_, deadline_);
     if (!version) return version.error();
-    add(schema_finding(*version, checkup_.plan.version(), settings_.location));
+    add(schema_finding(*version, checkup_.plan.version(), migrate_command(settings_)));
     if (*version != checkup_.plan.version()) return {};
     const auto older = has_older_functions(connection_, settings_, deadline_, checkup_.plan);
     if (!older) return older.error();
     if (*older) {
       add("schema", Severity::danger, "the functions in the schema are older than this baton",
-          "nobody can lock anything here with it",
-          "baton store migrate --store " + settings_.location);
+          "nobody can lock anything here with it", migrate_command(settings_));
     }
     return {};
   }
 
-  Result<void> durability() {
   // A function of the same name that fits the types of a call better is called instead of ours.
   void fences() {
     const auto foreign =
@@ -129,6 +129,7 @@ class Examiner : private Findings {
         "as in docs/fencing.md");
   }
 
+  Result<void> durability() {
     auto rows = connection_.script(
         "SELECT name, reset_val FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', "
         "'synchronous_commit', 'synchronous_standby_names', 'idle_session_timeout', "

@@ -54,6 +54,37 @@ Error error_of(PGconn* connection, const PGresult* result) {
   return Error{.code = Code::bad_store, .message = text};
 }
 
+// What the role lacks to install the fence. Nothing inside the caller's transaction, which has
+// failed by then and answers no more.
+std::string grants_to_install(PGconn* connection) {
+  if (PQtransactionStatus(connection) != PQTRANS_IDLE) return {};
+  PGresult* result =
+      PQexec(connection,
+             "SELECT pg_catalog.concat_ws(' ',"
+             " CASE WHEN pg_catalog.to_regnamespace('baton_fence') IS NULL AND"
+             "   NOT pg_catalog.has_database_privilege(pg_catalog.current_database(), 'CREATE')"
+             " THEN pg_catalog.format('GRANT CREATE ON DATABASE %I TO %I;', "
+             "pg_catalog.current_database(), current_user) END,"
+             " CASE WHEN NOT pg_catalog.has_schema_privilege('public', 'CREATE')"
+             " THEN pg_catalog.format('GRANT CREATE ON SCHEMA public TO %I;', current_user) END)");
+  const postgres::Rows rows(result);
+  return PQresultStatus(result) == PGRES_TUPLES_OK ? std::string(rows.text(0, 0)) : std::string();
+}
+
+// For a role that may not call it.
+std::string grants_to_fence(PGconn* connection) {
+  const char* const user = PQuser(connection);
+  if (user == nullptr) return {};
+  char* const role = PQescapeIdentifier(connection, user, std::char_traits<char>::length(user));
+  if (role == nullptr) return {};
+  const std::string grant =
+      "GRANT EXECUTE ON FUNCTION public.baton_fence(text), public.baton_fence(text, text, bigint) "
+      "TO " +
+      std::string(role) + ";";
+  PQfreemem(role);
+  return grant;
+}
+
 bool worked(const PGresult* result) {
   const auto status = PQresultStatus(result);
   return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
@@ -66,8 +97,14 @@ Result<void> install_fence(PGconn* connection) {
       kBeginInstall + std::string(embedded::store_postgres::fence_sql) + kEndInstall;
   PGresult* result = PQexec(connection, script.c_str());
   const postgres::Rows rows(result);
-  if (!worked(result)) return error_of(connection, result);
-  return {};
+  if (worked(result)) return {};
+  Error error = error_of(connection, result);
+  if (error.code != Code::unauthorized) return error;
+  const std::string grants = grants_to_install(connection);
+  if (!grants.empty()) {
+    error.message += "; the owner of the database, or a superuser, can run: " + grants;
+  }
+  return error;
 }
 
 Result<void> fence(PGconn* connection, std::span<const FenceToken> tokens) {
@@ -82,8 +119,12 @@ Result<void> fence(PGconn* connection, std::span<const FenceToken> tokens) {
   PGresult* result = PQexecParams(connection, "SELECT public.baton_fence($1::pg_catalog.text)", 1,
                                   nullptr, values, nullptr, nullptr, 0);
   const postgres::Rows rows(result);
-  if (!worked(result)) return error_of(connection, result);
-  return {};
+  if (worked(result)) return {};
+  Error error = error_of(connection, result);
+  if (error.code != Code::unauthorized) return error;
+  const std::string grant = grants_to_fence(connection);
+  if (!grant.empty()) error.message += "; the role that installed the fence can run: " + grant;
+  return error;
 }
 
 // At READ COMMITTED, whatever the default is: there is nothing here that a snapshot could be wrong

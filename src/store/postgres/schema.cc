@@ -99,8 +99,9 @@ std::string with_parts(std::string_view text,
 Error foreign(const std::string& objects, const Settings& settings) {
   return Error{.code = Code::bad_store,
                .message = "in " + settings.location + " another role owns " + objects +
-                          " and could change it at any time: drop it, or ALTER … OWNER TO the "
-                          "role that migrates, or migrate as its owner"};
+                          " and could change it at any time: migrate as that role, or let it "
+                          "ALTER … OWNER TO the role that migrates; drop it only if it is not "
+                          "Baton's, for with it go the locks and notes that it holds"};
 }
 
 int to_int(std::string_view text) {
@@ -245,8 +246,7 @@ Result<void> check_schema(Connection& connection, const Settings& settings, Dead
     what = "has old functions";
   }
   return Error{.code = Code::bad_store,
-               .message = settings.location + " " + what + "; run: baton store migrate --store " +
-                          settings.location};
+               .message = settings.location + " " + what + "; run: " + migrate_command(settings)};
 }
 
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,

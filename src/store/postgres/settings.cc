@@ -105,6 +105,12 @@ Result<Settings> parse_settings(std::string_view url) {
   return settings;
 }
 
+std::string migrate_command(const Settings& settings) {
+  const std::string command = "baton store migrate --store " + settings.location;
+  if (settings.secrets.empty()) return command;
+  return command + " (with the password of that URL, or with the whole URL in BATON_STORE instead)";
+}
+
 std::string scrub(std::string text, const Settings& settings) {
   for (const auto& secret : settings.secrets) {
     for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3)) {

@@ -27,6 +27,9 @@ struct Settings {
 
 [[nodiscard]] Result<Settings> parse_settings(std::string_view url);
 
+// The command that brings the schema up to date. It has no password: if the URL has one, says so.
+[[nodiscard]] std::string migrate_command(const Settings& settings);
+
 // The text without any of the secrets.
 [[nodiscard]] std::string scrub(std::string text, const Settings& settings);
 

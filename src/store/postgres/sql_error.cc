@@ -37,7 +37,7 @@ Error error_for(std::string_view state, std::string message, const Settings& set
   }
   if (one_of(state, {"42P01", "42883", "3F000", "42704"})) {
     return Error{.code = Code::bad_store,
-                 .message = message + "; run: baton store migrate --store " + settings.location};
+                 .message = message + "; run: " + migrate_command(settings)};
   }
   if (one_of(state, {"26000", "42P05"})) {
     return Error{.code = Code::bad_store, .message = std::string(kProxy)};

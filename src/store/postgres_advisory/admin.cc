@@ -95,14 +95,15 @@ class PostgresAdvisoryAdmin final : public StoreAdmin {
                 deadline);
     if (!anybody || anybody->size() == 0 || anybody->text(0, 1) != "t") return std::nullopt;
     const std::string database(anybody->text(0, 0));
-    return Finding{.code = "advisory-keys-open",
-                   .severity = Severity::advice,
-                   .what = "any role that can log in can connect to the database " + database +
-                           " and take advisory locks there",
-                   .cost = "such a role can keep every lock of Baton busy, for as long as it likes",
-                   .mend = "REVOKE CONNECT ON DATABASE " + database +
-                           " FROM PUBLIC and GRANT it to the roles that use Baton, or give Baton a "
-                           "database of its own"};
+    return Finding{
+        .code = "advisory-keys-open",
+        .severity = Severity::advice,
+        .what = "any role that can log in can connect to the database " + database +
+                " and take advisory locks there",
+        .consequence = "such a role can keep every lock of Baton busy, for as long as it likes",
+        .remedy = "REVOKE CONNECT ON DATABASE " + database +
+                  " FROM PUBLIC and GRANT it to the roles that use Baton, or give Baton a "
+                  "database of its own"};
   }
 
   const postgres::Settings settings_;

@@ -220,15 +220,16 @@ class RedisAdmin final : public StoreAdmin {
       findings.push_back({.code = "memory-full",
                           .severity = Severity::danger,
                           .what = settings_.location + " has no memory left (maxmemory)",
-                          .cost = "no lock can be taken or queued for; those that are held are "
-                                  "still renewed and released",
-                          .mend = "raise maxmemory, or remove other data"});
+                          .consequence =
+                              "no lock can be taken or queued for; those that are held are "
+                              "still renewed and released",
+                          .remedy = "raise maxmemory, or remove other data"});
     } else if (!slowest) {
       findings.push_back({.code = "not-writable",
                           .severity = Severity::danger,
                           .what = settings_.location + " refuses to write",
-                          .cost = "no lock can be taken",
-                          .mend = "is its disk full, or does the user lack +set?"});
+                          .consequence = "no lock can be taken",
+                          .remedy = "is its disk full, or does the user lack +set?"});
     } else if (auto slow = store::slow_finding(*slowest, ttl, settings_.location)) {
       findings.push_back(std::move(*slow));
     }

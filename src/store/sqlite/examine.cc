@@ -101,7 +101,8 @@ class Examiner : private Findings {
     const auto version = schema_version(**database);
     if (!version) return version.error();
     if (*version == 0) return {};  // the first process that opens it makes one
-    if (auto finding = schema_finding(*version, kSchemaVersion, "sqlite:" + path_)) {
+    if (auto finding = schema_finding(*version, kSchemaVersion,
+                                      "baton store migrate --store sqlite:" + path_)) {
       add(std::move(finding));
       return {};
     }
