@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "core/lock_table.h"
 #include "postgres_database.h"
 #include "store/postgres/codec.h"
 #include "support/postgres_server.h"
@@ -26,6 +27,26 @@ class PostgresStore : public ::testing::Test {
 const std::string kKey = "DEFAULT:job:1";
 
 std::string sql_uuid(std::uint64_t number) { return "'" + to_string(grant(number)) + "'::uuid"; }
+
+TEST_F(PostgresStore, times_that_no_clock_shows_are_bounded_and_blind_nobody) {
+  const auto store = database.store();
+  ask(*store, acquire(1, kKey));
+  ask(*store, acquire(2, "DEFAULT:job:2"));
+  Session session(database.url());
+  for (const char* change : {"since = -9223372036854775808, expires = 9223372036854775807",
+                             "since = 9223372036854775807, ttl = 9223372036854775807"}) {
+    session.sql("UPDATE baton.lock SET " + std::string(change) + " WHERE key = '" + kKey + "'");
+    const auto page = store->find({}, soon());
+    ASSERT_TRUE(page) << page.error().message;
+    ASSERT_EQ(page->items.size(), 2U) << change;
+    for (const LockInfo& info : page->items) {
+      ASSERT_EQ(info.holders.size(), 1U) << info.key;
+      EXPECT_GE(info.holders[0].expires_in, Millis(0)) << change;
+      EXPECT_TRUE(core::is_stored_span(info.holders[0].ttl)) << change;
+    }
+    EXPECT_EQ(ask(*store, acquire(3, kKey)).outcome, Outcome::busy) << change;
+  }
+}
 
 TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
   const auto store = database.store();

@@ -1,5 +1,6 @@
 #include "store/postgres/codec.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/apply.h"
@@ -113,6 +114,14 @@ std::string channel_of(const Request& request) {
   return request.channel.empty() ? std::string() : notify_channel(request.channel);
 }
 
+// Columns can hold any number, and times are added up: what is out of range is taken for its end.
+core::StoreTime time_of(std::int64_t micros) {
+  return std::clamp(core::StoreTime(micros), -core::kFurthestStoredTime, core::kFurthestStoredTime);
+}
+Millis span_of(std::int64_t millis) {
+  return std::clamp(Millis(millis), Millis(0), core::kLongestStoredSpan);
+}
+
 GrantId grant_of(const json& text) {
   std::string digits = text.get<std::string>();
   std::erase(digits, '-');
@@ -126,9 +135,9 @@ core::Holder holder_of(const json& row) {
   holder.mode = static_cast<Mode>(row.at(1).get<int>());
   holder.token = row.at(2).get<Token>();
   holder.state = static_cast<core::HolderState>(row.at(3).get<int>());
-  holder.since = core::StoreTime(row.at(4).get<std::int64_t>());
-  holder.expires = core::StoreTime(row.at(5).get<std::int64_t>());
-  holder.ttl = Millis(row.at(6).get<std::int64_t>());
+  holder.since = time_of(row.at(4).get<std::int64_t>());
+  holder.expires = time_of(row.at(5).get<std::int64_t>());
+  holder.ttl = span_of(row.at(6).get<std::int64_t>());
   holder.revoked = row.at(7).get<bool>();
   holder.reason = row.at(8).get<std::string>();
   holder.predicate = row.at(9).get<std::string>();
@@ -419,7 +428,7 @@ std::pair<std::size_t, Reply> reply_of(const Rows& rows, int row, const Batch& r
     reply.holders = describe({}, rows.text(row, holders), {}, now).holders;
   }
   if (!rows.null(row, ends)) {
-    reply.retry_after = std::chrono::ceil<Millis>(core::StoreTime(rows.integer(row, ends)) - now);
+    reply.retry_after = std::chrono::ceil<Millis>(time_of(rows.integer(row, ends)) - now);
   }
   return {index, std::move(reply)};
 }
