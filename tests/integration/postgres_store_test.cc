@@ -384,30 +384,6 @@ TEST_F(PostgresStore, a_wrong_guess_costs_a_round_trip_and_nothing_else) {
   EXPECT_EQ(ask(*store, acquire(3, kKey)).outcome, Outcome::busy);
 }
 
-// Of a table that was restored under a store that goes on, a row may have a token that this store
-// knows as its own, and be another one's all the same.
-TEST_F(PostgresStore, a_token_that_came_back_brings_nobody_elses_terms_with_it) {
-  const std::string terms = "SELECT concat_ws(' ', ttl, at_least_for, channel) FROM baton.lock";
-  const auto store = database.store();
-  Session session(database.url());
-  Request again = acquire(1, kKey);
-  ASSERT_EQ(ask(*store, again).outcome, Outcome::granted);
-  const std::string own = session.sql(terms);
-  for (const std::string other : {"ttl = 2000", "at_least_for = 5000", "channel = 'another'"}) {
-    ASSERT_EQ(ask(*store, request(Verb::release, again.grant.low, kKey)).outcome, Outcome::done);
-    session.sql("UPDATE baton.lock SET " + other);
-    again.grant.low += 1;
-    ASSERT_EQ(ask(*store, again).outcome, Outcome::granted);
-    EXPECT_EQ(session.sql(terms), own) << other;
-    // Until it guesses again.
-    for (int i = 0; i < 8; ++i) {
-      ask(*store, request(Verb::release, again.grant.low, kKey));
-      again.grant.low += 1;
-      ASSERT_EQ(ask(*store, again).outcome, Outcome::granted);
-    }
-  }
-}
-
 TEST_F(PostgresStore, the_note_alone_decides_which_schema_is_in_force) {
   const auto store = database.store();
   Session session(database.url());

@@ -112,10 +112,8 @@ bool BatchRun::rolled_back(const Error& error) const {
   return !error.in_doubt && connection_->usable();
 }
 
-Result<std::vector<Reply>> BatchRun::send(Connection& connection, FormerGrants& former,
-                                          Deadline deadline) {
+Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
   connection_ = &connection;
-  former_ = &former;
   deadline_ = std::min(deadline, limit());
   auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
                                                                                      : send_quick();
@@ -165,23 +163,6 @@ Result<void> BatchRun::send_one(std::size_t index) {
   return {};
 }
 
-// A name whose row this session was the last to have, as it was left.
-Result<void> BatchRun::send_again(std::size_t index) {
-  const Request& request = batch_[index];
-  const auto token = former_->guess(request);
-  if (!token) return {};
-  const auto rows = run(kAcquireAgain, acquire_again_params(request, *token, at_));
-  if (!rows) return rows.error();
-  if (rows->size() == 0) {
-    former_->was_wrong(request);
-    return {};
-  }
-  replies_[index] = granted_reply(*rows, 0, 0);
-  settled_[index] = answered_ = true;
-  former_->granted(request, replies_[index].tokens[0], true);
-  return {};
-}
-
 Result<void> BatchRun::send_free(std::size_t index) {
   const Request& request = batch_[index];
   const std::string& key = request.targets[0].key;
@@ -194,7 +175,6 @@ Result<void> BatchRun::send_free(std::size_t index) {
     guesses_.has_row(key);
     return {};
   }
-  if (auto sent = send_again(index); !sent || settled_[index]) return sent;
   const auto rows = run(guesses_.may_have_row(key) ? kAcquireKnown : kAcquireFree,
                         acquire_free_params(request, at_));
   if (!rows) return rows.error();
@@ -202,7 +182,6 @@ Result<void> BatchRun::send_free(std::size_t index) {
   replies_[index] = granted_reply(*rows, 0, 0);
   settled_[index] = answered_ = true;
   guesses_.has_row(key);
-  former_->granted(request, replies_[index].tokens[0], false);
   return {};
 }
 

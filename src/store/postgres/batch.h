@@ -5,7 +5,6 @@
 
 #include "baton/store.h"
 #include "store/postgres/codec.h"
-#include "store/postgres/former_grants.h"
 #include "store/postgres/guesses.h"
 #include "store/postgres/pool.h"
 
@@ -27,14 +26,13 @@ class BatchRun {
   // When whatever is sent has taken effect, or never will.
   [[nodiscard]] Deadline limit() const { return entered_ + settings_.apply_limit; }
 
-  Result<std::vector<Reply>> send(Connection& connection, FormerGrants& former, Deadline deadline);
+  Result<std::vector<Reply>> send(Connection& connection, Deadline deadline);
 
  private:
   using Indices = std::vector<std::size_t>;
 
   void sort_out();
   Result<void> send_one(std::size_t index);
-  Result<void> send_again(std::size_t index);
   Result<void> send_free(std::size_t index);
   Result<void> send_quick();
   Result<void> send_known(Indices& acquires);
@@ -63,7 +61,6 @@ class BatchRun {
   const Settings& settings_;
   Guesses& guesses_;
   Connection* connection_ = nullptr;
-  FormerGrants* former_ = nullptr;
   Deadline deadline_{};
   std::vector<Reply> replies_;
   std::vector<bool> settled_;

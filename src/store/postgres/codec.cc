@@ -4,7 +4,6 @@
 
 #include "core/apply.h"
 #include "json/json.h"
-#include "store/postgres/acquire_again.sql.h"
 #include "store/postgres/acquire_alike.sql.h"
 #include "store/postgres/acquire_free.sql.h"
 #include "store/postgres/acquire_known.sql.h"
@@ -14,10 +13,6 @@
 
 namespace baton::store::postgres {
 
-const Statement kAcquireAgain{16,
-                              "baton_acquire_again",
-                              embedded::store_postgres::acquire_again_sql,
-                              {25, 2950, 20, 21, 20, 20, 25, 20, 20}};
 const Statement kAcquireFree{8,
                              "baton_acquire_free",
                              embedded::store_postgres::acquire_free_sql,
@@ -215,21 +210,6 @@ void add_terms(Params& params, const Request& request, At at) {
 }
 
 }  // namespace
-
-Params acquire_again_params(const Request& request, Token former, At at) {
-  Params params;
-  params.reserve(192);
-  params.add(std::string_view(request.targets[0].key));
-  params.add(request.grant);
-  params.add(static_cast<std::int64_t>(former));
-  params.add(mode_number(request.targets[0].mode));
-  params.add(span(request.ttl));
-  params.add(span(request.at_least_for));
-  params.add(std::string_view(channel_of(request)));
-  params.add(version_of(request));
-  params.add(micros(at));
-  return params;
-}
 
 Params acquire_free_params(const Request& request, At at) {
   Params params;

@@ -14,7 +14,6 @@ namespace baton::store::postgres {
 
 using Batch = std::vector<const Request*>;
 
-extern const Statement kAcquireAgain;
 extern const Statement kAcquireAlike;
 extern const Statement kAcquireFree;
 extern const Statement kAcquireKnown;
@@ -35,7 +34,6 @@ extern const Statement kSweep;
 // What the store's clock says instead of the server's, in tests.
 using At = std::optional<core::StoreTime>;
 
-[[nodiscard]] Params acquire_again_params(const Request& request, Token former, At at);
 // Also for kAcquireKnown.
 [[nodiscard]] Params acquire_free_params(const Request& request, At at);
 // All are alike.
@@ -51,7 +49,7 @@ using At = std::optional<core::StoreTime>;
 [[nodiscard]] Params grants_params(const Batch& batch, At at);
 [[nodiscard]] Params apply_params(const Batch& requests, At at);
 
-// A row of acquire_again, acquire_free or acquire_known, which has a token in that column and the
+// A row of acquire_free or acquire_known, which has a token in that column and the
 // note behind it.
 [[nodiscard]] Reply granted_reply(const Rows& rows, int row, int token);
 // A row of quick, quick_noted, quick_renew, acquire_alike, claim_many or release_many, which has

@@ -82,7 +82,6 @@ std::optional<Result<Pool::Lease>> Pool::take_connected(Deadline deadline) {
 // Once. The slot is taken, so it is this thread's alone.
 Result<void> Pool::open(Slot& slot, Deadline deadline) {
   slot.connection.reset();
-  slot.former = {};
   auto opened = Connection::open(settings_, deadline);
   if (opened) {
     slot.connection = std::move(*opened);

@@ -9,7 +9,6 @@
 
 #include "core/backoff.h"
 #include "store/postgres/connection.h"
-#include "store/postgres/former_grants.h"
 #include "store/postgres/reaper.h"
 
 namespace baton::store::postgres {
@@ -40,7 +39,6 @@ class Pool {
     }
     Connection* operator->() const { return pool_->slots_[slot_].connection.get(); }
     Connection& operator*() const { return *pool_->slots_[slot_].connection; }
-    [[nodiscard]] FormerGrants& former() const { return pool_->slots_[slot_].former; }
 
    private:
     friend Pool;
@@ -57,7 +55,6 @@ class Pool {
  private:
   struct Slot {
     std::unique_ptr<Connection> connection;
-    FormerGrants former;  // of this connection, for another one may lead to another server
     bool taken = false;
     core::Backoff backoff{Millis(20), Millis(2000)};
     Instant next_try{};  // to open it again

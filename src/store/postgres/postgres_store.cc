@@ -46,7 +46,7 @@ class PostgresStore final : public LockStore {
       if (run.nothing_to_send()) return run.replies();
       auto connection = pool_.take(run.lane(), std::min(deadline, run.limit()));
       if (!connection) return connection.error();
-      return run.send(**connection, connection->former(), deadline);
+      return run.send(**connection, deadline);
     });
   }
 
