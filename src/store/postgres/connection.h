@@ -21,7 +21,7 @@ struct Statement {
   std::string_view sql;
   std::vector<Oid> types;
 };
-inline constexpr std::size_t kMaxStatements = 17;
+inline constexpr std::size_t kMaxStatements = 16;
 
 // One session with the server. Every wait ends at its deadline. Not thread-safe.
 //

@@ -133,16 +133,11 @@ void Listener::deliver(Connection& connection, bool& gone) {
 
 // One step of a sweep. An error of the statement only ends this sweep.
 bool Listener::sweep(Connection& connection) {
-  Params params;
-  params.add(std::string_view(swept_to_));
-  params.add(kSweepRows);
-  const At at = options_.at ? options_.at() : At{};
-  if (at) {
-    params.add(std::int64_t{at->count()});
-  } else {
-    params.null();
-  }
-  const auto rows = connection.run(kSweep, params, BootClock::now() + settings_.apply_limit);
+  const Params params =
+      bind(StatementId::sweep, {{"after", std::string_view(swept_to_)}, {"max_rows", kSweepRows}},
+           options_.now ? options_.now() : TestClock{});
+  const auto rows = connection.run(statement(StatementId::sweep), params,
+                                   BootClock::now() + settings_.apply_limit);
   swept_to_ = rows && rows->size() == 1 ? std::string(rows->text(0, 0)) : std::string();
   const bool more = !swept_to_.empty();
   next_sweep_ = BootClock::now() +

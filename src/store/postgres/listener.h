@@ -10,7 +10,7 @@
 
 #include "core/lock_table.h"
 #include "store/common/subscribers.h"
-#include "store/postgres/codec.h"
+#include "store/postgres/statements.h"
 
 namespace baton::store::postgres {
 
@@ -20,8 +20,8 @@ namespace baton::store::postgres {
 class Listener {
  public:
   struct Options {
-    std::function<At()> at;
-    bool drop_wakeups = false;  // for tests: hear nothing
+    std::function<TestClock()> now;
+    bool drop_wakeups = false;  // for tests: ignore every notification
   };
 
   Listener(const Settings& settings, Options options);

@@ -4,25 +4,35 @@
 #include <charconv>
 #include <initializer_list>
 
-#include "store/postgres/apply.sql.h"
+#include "store/postgres/functions/acquire.sql.h"
+#include "store/postgres/functions/apply.sql.h"
+#include "store/postgres/functions/break.sql.h"
+#include "store/postgres/functions/cancel.sql.h"
+#include "store/postgres/functions/claim.sql.h"
+#include "store/postgres/functions/convert.sql.h"
+#include "store/postgres/functions/look.sql.h"
+#include "store/postgres/functions/note.sql.h"
+#include "store/postgres/functions/release.sql.h"
+#include "store/postgres/functions/renew.sql.h"
+#include "store/postgres/functions/reply.sql.h"
+#include "store/postgres/functions/settle.sql.h"
+#include "store/postgres/functions/upkeep.sql.h"
 #include "store/postgres/migrate_1.sql.h"
-#include "store/postgres/noted.sql.h"
-#include "store/postgres/quick.sql.h"
-#include "store/postgres/settle.sql.h"
-#include "store/postgres/upkeep.sql.h"
-#include "store/postgres/verbs.sql.h"
-#include "store/postgres/verbs_more.sql.h"
 
 namespace baton::store::postgres {
 namespace {
 
 namespace sql = embedded::store_postgres;
+namespace function_files = embedded::store_postgres_functions;
 
-// migrations[n] leads from version n to n + 1. The functions are the newest ones, whatever it was.
+// migrations[n] leads from version n to n + 1. Every migration ends with the newest functions.
 constexpr std::array<std::string_view, kSchemaVersion> kMigrations = {sql::migrate_1_sql};
-constexpr std::array<std::string_view, 7> kFunctions = {
-    sql::settle_sql, sql::verbs_sql, sql::verbs_more_sql, sql::apply_sql,
-    sql::quick_sql,  sql::noted_sql, sql::upkeep_sql};
+constexpr std::array kFunctions = {
+    function_files::settle_sql,  function_files::reply_sql,   function_files::note_sql,
+    function_files::acquire_sql, function_files::claim_sql,   function_files::renew_sql,
+    function_files::convert_sql, function_files::release_sql, function_files::cancel_sql,
+    function_files::break_sql,   function_files::look_sql,    function_files::apply_sql,
+    function_files::upkeep_sql};
 
 // $schema, $tables and $looks are the plan's.
 constexpr std::string_view kMissingRights =
@@ -165,7 +175,7 @@ std::string migration_from(int version, const Settings& settings, const SchemaPl
 
 const SchemaPlan kPlan{.migrations = kMigrations,
                        .functions = kFunctions,
-                       .edition = 1,
+                       .edition = 2,
                        .tables = "'lock', 'holder', 'waiter'",
                        .looks = "'holding', 'meta'"};
 
