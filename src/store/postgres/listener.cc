@@ -52,7 +52,7 @@ std::unique_ptr<Watch> Listener::watch(const std::string& channel, WakeSink& sin
   return watch;
 }
 
-// Until something comes on the socket (if any), the eventfd or the time is over.
+// Waits for input on the socket (if any), for the eventfd, or until the time is over.
 void Listener::pause(Millis most, const std::stop_token& stop, int socket) {
   if (stop.stop_requested()) return;
   std::array<pollfd, 2> waiting{pollfd{event_, POLLIN, 0}, pollfd{socket, POLLIN, 0}};
@@ -72,7 +72,7 @@ void Listener::work(const std::stop_token& stop) {
   }
 }
 
-// Runs until the connection or the listener ends; tells whether it ever worked.
+// Runs until the connection or the listener ends; returns whether it ever worked.
 bool Listener::serve(Connection& connection, const std::stop_token& stop) {
   std::set<std::string> heard;
   bool gone = false;
