@@ -25,6 +25,7 @@ int run_rows(const std::vector<std::string>& words) {
   };
   add("postgres-1", postgres_one_caller);
   add("postgres-64", postgres_many_callers);
+  add("postgres-busy", postgres_busy);
   add("sqlite-1", sqlite_one_caller);
   add("sqlite-16", sqlite_many_callers);
   add("memory", memory_callers);

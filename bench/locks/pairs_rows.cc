@@ -40,7 +40,7 @@ std::vector<Figure> postgres_one_caller(Lab& lab) {
   const auto compare = [&](std::string what) {
     const Load ours = by_threads(callers(open_or_throw(url), 1, kNamesOfOne));
     const Load floor = by_threads(postgres_floor(url, 1, kNamesOfOne));
-    return compare_rates(lab.options(), "postgres-1", std::move(what), 0.85, ours, floor);
+    return compare_rates(lab.options(), "postgres-1", std::move(what), 0.80, ours, floor);
   };
   std::vector<Figure> figures{compare("PostgreSQL, 1 caller, against 1 raw session")};
   const OneProcessor shared({getpid(), lab.server().pid()});

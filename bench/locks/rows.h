@@ -10,6 +10,7 @@ namespace baton::bench {
 
 std::vector<Figure> postgres_one_caller(Lab& lab);
 std::vector<Figure> postgres_many_callers(Lab& lab);
+std::vector<Figure> postgres_busy(Lab& lab);
 std::vector<Figure> sqlite_one_caller(Lab& lab);
 std::vector<Figure> sqlite_many_callers(Lab& lab);
 std::vector<Figure> memory_callers(Lab& lab);

@@ -15,7 +15,7 @@ class PostgresFactory final : public StoreFactory {
         .sql(
             "DELETE FROM baton.lock; DELETE FROM baton.holder; DELETE FROM baton.waiter;"
             "SELECT setval('baton.schema_version', 0)");
-    // Names are busy all the time here, and the fast paths are to be tested all the same.
+    // Names are contended all the time here, and the fast paths are to be tested all the same.
     return store::open_postgres_store({.url = database_.url(),
                                        .now = [time] { return time->now(); },
                                        .contended_for = Millis{0}},

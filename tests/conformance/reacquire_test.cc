@@ -1,5 +1,5 @@
-// A name that is taken again by who held it last, on the same terms: a store may save itself much
-// of the work then, but nothing that became of the last grant may show in the new one.
+// A caller acquires a name again on the same terms as before. A store may reuse what it knows of
+// the last grant, but nothing that happened to that grant may show in the new one.
 
 #include "promise.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 class Reacquire : public Promise {
  protected:
-  // Alike but for the grant.
+  // The same terms every time; only the grant differs.
   static Request take(std::uint64_t number, Mode mode = Mode::X) {
     Request request = acquire(number, kName, mode);
     request.owner = "node-1";
@@ -53,7 +53,7 @@ TEST_F(Reacquire, another_caller_who_held_it_in_between_leaves_nothing_of_its_te
     Request other = take(10 * i + 1);
     other.predicate = "writing";
     other.metadata = {{"purpose", "another"}};
-    // In a batch, because a store may remember only the last grant of a lone caller.
+    // In a batch of two: a store may take another path for it than for a lone acquire.
     const Request batch[] = {other, acquire(10 * i + 2, kOther)};
     const auto replies = store->apply(batch, soon());
     ASSERT_TRUE(replies);

@@ -2,9 +2,13 @@
 
 // What the PostgreSQL tests share: requests, beside a database a test.
 
+#include <algorithm>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "store/postgres/postgres_store.h"
+#include "store/postgres/statements.h"
 #include "support/postgres_database.h"
 
 namespace baton::test {
@@ -41,5 +45,21 @@ inline Result<Reply> ask(LockStore& store, const Request& one, Deadline deadline
 }
 
 inline Reply ask(LockStore& store, const Request& one) { return ask(store, one, soon()).value(); }
+
+// Runs one of the store's statements in another session. Returns the number of its rows, or of
+// those that it wrote.
+inline int run(Session& session, store::postgres::StatementId id, const Request& one,
+               store::postgres::TestClock now = {}) {
+  const store::postgres::Statement& statement = store::postgres::statement(id);
+  const store::postgres::Params params = store::postgres::bind(id, {&one}, now);
+  const std::vector<int> binary(params.size(), 1);
+  const store::postgres::Rows rows(PQexecParams(
+      session.get(), std::string(statement.sql).c_str(), static_cast<int>(params.size()),
+      statement.types.data(), params.values().data(), params.lengths().data(), binary.data(), 1));
+  if (std::string problem = PQerrorMessage(session.get()); !problem.empty()) {
+    throw std::runtime_error(problem);
+  }
+  return std::max(rows.size(), rows.affected());
+}
 
 }  // namespace baton::test

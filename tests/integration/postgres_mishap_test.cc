@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "postgres_database.h"
-#include "store/postgres/codec.h"
 #include "store/postgres/sql_error.h"
 
 namespace baton::test {
@@ -105,17 +104,14 @@ TEST_F(PostgresMishap, a_name_that_was_crowded_takes_the_short_way_again) {
 TEST_F(PostgresMishap, a_session_is_as_patient_as_before_whatever_happened_on_it) {
   const auto store = database.store("?baton_apply_timeout=10s");
   Session session(database.url());
-  const std::string apply = session.sql(
-      "SELECT format('baton.apply(%s)', pg_get_function_identity_arguments(oid)) FROM pg_proc "
-      "WHERE pronamespace = 'baton'::regnamespace AND proname = 'apply'");
   const auto answers = [&](const std::string& body) {
-    session.sql("CREATE OR REPLACE FUNCTION " + apply +
-                " RETURNS SETOF baton.reply LANGUAGE plpgsql AS $$ DECLARE reply baton.reply; "
-                "BEGIN " +
-                body + " RETURN NEXT reply; END $$");
+    session.sql(
+        "CREATE OR REPLACE FUNCTION baton.apply_all(rs baton.request[], at bigint) RETURNS SETOF "
+        "baton.reply LANGUAGE plpgsql AS $$ DECLARE reply baton.reply; BEGIN " +
+        body + " RETURN NEXT reply; END $$");
   };
   answers(
-      "IF cardinality(verbs) > 1 THEN RAISE lock_not_available; END IF;"
+      "IF cardinality(rs) > 1 THEN RAISE lock_not_available; END IF;"
       "reply.ord := 99; reply.outcome := 7;");
   std::vector<Request> batch;
   for (std::uint64_t i = 1; i <= 2; ++i) batch.push_back(request(Verb::cancel, i, kKey));

@@ -9,7 +9,6 @@
 
 #include "core/lock_table.h"
 #include "postgres_database.h"
-#include "store/postgres/codec.h"
 #include "support/postgres_server.h"
 #include "support/wait.h"
 
@@ -26,7 +25,7 @@ class PostgresStore : public ::testing::Test {
 
 const std::string kKey = "DEFAULT:job:1";
 
-std::string sql_uuid(std::uint64_t number) { return "'" + to_string(grant(number)) + "'::uuid"; }
+using store::postgres::StatementId;
 
 TEST_F(PostgresStore, times_that_no_clock_shows_are_bounded_and_blind_nobody) {
   const auto store = database.store();
@@ -53,9 +52,9 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
   ask(*store, acquire(1, kKey));
   ask(*store, acquire(2, kKey, Millis(20'000)));
   Session session(database.url());
-  const auto writes = [&](const std::string& call) {
+  const auto writes = [&](StatementId id, const Request& one) {
     session.sql("BEGIN");
-    session.sql("SELECT * FROM " + call);
+    EXPECT_EQ(run(session, id, one), 1) << "it was not answered";
     const auto wrote = session.sql(
         "SELECT pg_current_xact_id_if_assigned() IS NOT NULL OR EXISTS "
         "(SELECT FROM pg_locks WHERE pid = pg_backend_pid() AND "
@@ -63,53 +62,66 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
     session.sql("ROLLBACK");
     return wrote == "t";
   };
-  const std::string key = "'" + kKey + "'";
-  const std::string tail = ", 0, 'p', 'o', 'c', NULL, NULL)";
-  EXPECT_FALSE(writes("baton.acquire_one(" + key + ", " + sql_uuid(9) +
-                      ", 5::smallint, 1000, 0, 0"
-                      ", 0" +
-                      tail));
-  EXPECT_FALSE(writes("baton.quick(ARRAY[" + key + "], ARRAY[" + sql_uuid(9) +
-                      "], '{5}', '{1000}', '{0}', '{p}', '{o}', '{c}', '{NULL}', '{0}', NULL)"));
-  const auto apply = [&](int verb, std::uint64_t number, int queue_ttl) {
-    return "baton.apply(ARRAY[" + std::to_string(verb) + "]::smallint[], ARRAY[" +
-           sql_uuid(number) + "], '{2}', ARRAY[" + key +
-           ", 'DEFAULT:other'], '{5,5}', '{1000}', '{" + std::to_string(queue_ttl) +
-           "}', '{0}', '{0}', '{0}', '{NULL}', '{NULL}', '{NULL}', '{0}', "
-           "'{p}', '{o}', '{c}', '{NULL}', '{\"\"}', '{\"\"}', '{f}', NULL)";
-  };
-  EXPECT_FALSE(writes(apply(0, 9, 0)));  // a set, one of which is busy
-  EXPECT_FALSE(writes(apply(1, 9, 0)));  // a claim of one who does not wait
-  EXPECT_TRUE(writes(apply(0, 9, 1000)));
-  const std::string claim = apply(1, 2, 0);
-  const auto one = [](std::string call, const std::string& from, const std::string& to) {
-    return call.replace(call.find(from), from.size(), to);
-  };
-  EXPECT_FALSE(
-      writes(one(one(one(claim, "'{2}'", "'{1}'"), ", 'DEFAULT:other'", ""), "'{5,5}'", "'{5}'")));
+  for (const auto id : {StatementId::acquire, StatementId::acquire_new, StatementId::acquire_many,
+                        StatementId::acquire_new_many, StatementId::apply_one}) {
+    EXPECT_FALSE(writes(id, acquire(9, kKey))) << static_cast<int>(id);
+  }
+  Request set = acquire(9, kKey);
+  set.targets.push_back({"DEFAULT:other", Mode::X});
+  EXPECT_FALSE(writes(StatementId::apply, set));
+  EXPECT_FALSE(writes(StatementId::apply, request(Verb::claim, 9, kKey))) << "it does not wait";
+  EXPECT_FALSE(writes(StatementId::apply, request(Verb::claim, 2, kKey)));
+  EXPECT_TRUE(writes(StatementId::apply, acquire(9, kKey, Millis(1'000))));
+}
+
+TEST_F(PostgresStore, a_try_on_a_busy_lock_is_one_statement) {
+  const auto store = database.store();
+  ask(*store, acquire(1, kKey));
+  const auto newcomer = database.store();  // it does not know whether the name has a row
+  Session session(database.url());
+  const auto sessions =
+      "FROM pg_stat_activity WHERE datname = current_database() AND "
+      "application_name = 'baton'";
+  ASSERT_EQ(session.sql(std::string("SELECT count(*) ") + sessions), "2");
+  for (LockStore* one : {newcomer.get(), store.get()}) {
+    for (int i = 0; i < 3; ++i) {
+      const Reply reply = ask(*one, acquire(9, kKey));
+      EXPECT_EQ(reply.outcome, Outcome::busy);
+      ASSERT_EQ(reply.holders.size(), 1U);
+      EXPECT_EQ(reply.holders[0].grant, grant(1));
+      EXPECT_EQ(session.sql(std::string("SELECT count(*) ") + sessions +
+                            " AND query LIKE '%baton.apply%'"),
+                "0")
+          << "it fell back";
+    }
+  }
 }
 
 TEST_F(PostgresStore, only_what_must_survive_a_crash_waits_for_the_disk) {
   const auto store = database.store();
   ask(*store, acquire(1, kKey));
   Session session(database.url());
-  const auto waits = [&](const std::string& call) {
+  const auto waits = [&](StatementId id, const Request& one) {
     session.sql("BEGIN");
-    session.sql("SELECT * FROM " + call);
+    EXPECT_EQ(run(session, id, one), 1);
     const auto setting = session.sql("SHOW synchronous_commit");
     session.sql("ROLLBACK");
     return setting == "on";
   };
-  const std::string key = "'" + kKey + "'";
-  EXPECT_TRUE(waits("baton.acquire_one('DEFAULT:free', " + sql_uuid(9) +
-                    ", 5::smallint, 1000, 0, 0, 0, 0, 'p', 'o', 'c', NULL, NULL)"));
-  EXPECT_TRUE(waits("baton.quick_renew(ARRAY[" + key + "], ARRAY[" + sql_uuid(1) + "], NULL)"));
-  EXPECT_FALSE(waits("baton.release_one(" + key + ", " + sql_uuid(1) + ", NULL)"));
-  EXPECT_FALSE(waits("baton.acquire_one(" + key + ", " + sql_uuid(9) +
-                     ", 5::smallint, 1000, 9000, 900, 0, 0, 'p', 'o', 'c', NULL, NULL)"));
+  const Request release = request(Verb::release, 1, kKey);
+  EXPECT_TRUE(waits(StatementId::acquire_new, acquire(9, "DEFAULT:free")));
+  EXPECT_TRUE(waits(StatementId::apply_one, acquire(9, "DEFAULT:free")));
+  EXPECT_TRUE(waits(StatementId::renew, request(Verb::renew, 1, kKey)));
+  for (const auto id : {StatementId::release, StatementId::release_many, StatementId::apply_one}) {
+    EXPECT_FALSE(waits(id, release)) << static_cast<int>(id);
+  }
+  Request noted = release;
+  noted.change.text = "noted";
+  EXPECT_TRUE(waits(StatementId::release_noted, noted));
+  EXPECT_FALSE(waits(StatementId::apply_one, acquire(9, kKey, Millis(9'000))));
   ask(*store, acquire(2, kKey, Millis(20'000)));
   // This release promotes a waiter: a token is granted.
-  EXPECT_TRUE(waits("baton.release_one(" + key + ", " + sql_uuid(1) + ", NULL)"));
+  EXPECT_TRUE(waits(StatementId::apply_one, release));
 }
 
 TEST_F(PostgresStore, a_hand_over_reads_the_head_of_a_long_queue_only) {
@@ -121,7 +133,7 @@ TEST_F(PostgresStore, a_hand_over_reads_the_head_of_a_long_queue_only) {
   Session session(database.url());
   session.sql("SET enable_seqscan = off; SET enable_bitmapscan = off");
   session.sql("BEGIN");
-  session.sql("SELECT * FROM baton.release_one('" + kKey + "', " + sql_uuid(1) + ", NULL)");
+  EXPECT_EQ(run(session, StatementId::apply_one, request(Verb::release, 1, kKey)), 1);
   const auto read = session.sql(
       "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables "
       "WHERE relname = 'waiter' AND schemaname = 'baton'");
@@ -403,30 +415,6 @@ TEST_F(PostgresStore, a_wrong_guess_costs_a_round_trip_and_nothing_else) {
   EXPECT_EQ(second.outcome, Outcome::granted);
   EXPECT_GT(second.tokens.at(0), first.tokens.at(0));
   EXPECT_EQ(ask(*store, acquire(3, kKey)).outcome, Outcome::busy);
-}
-
-// Of a table that was restored under a store that goes on, a row may have a token that this store
-// knows as its own, and be another one's all the same.
-TEST_F(PostgresStore, a_token_that_came_back_brings_nobody_elses_terms_with_it) {
-  const std::string terms = "SELECT concat_ws(' ', ttl, at_least_for, channel) FROM baton.lock";
-  const auto store = database.store();
-  Session session(database.url());
-  Request again = acquire(1, kKey);
-  ASSERT_EQ(ask(*store, again).outcome, Outcome::granted);
-  const std::string own = session.sql(terms);
-  for (const std::string other : {"ttl = 2000", "at_least_for = 5000", "channel = 'another'"}) {
-    ASSERT_EQ(ask(*store, request(Verb::release, again.grant.low, kKey)).outcome, Outcome::done);
-    session.sql("UPDATE baton.lock SET " + other);
-    again.grant.low += 1;
-    ASSERT_EQ(ask(*store, again).outcome, Outcome::granted);
-    EXPECT_EQ(session.sql(terms), own) << other;
-    // Until it guesses again.
-    for (int i = 0; i < 8; ++i) {
-      ask(*store, request(Verb::release, again.grant.low, kKey));
-      again.grant.low += 1;
-      ASSERT_EQ(ask(*store, again).outcome, Outcome::granted);
-    }
-  }
 }
 
 TEST_F(PostgresStore, the_note_alone_decides_which_schema_is_in_force) {

@@ -12,9 +12,29 @@
 namespace baton::store::postgres {
 namespace {
 
-constexpr std::size_t kQuickChunk = 1000;
-constexpr std::size_t kSlowChunk = 200;
-constexpr int kTries = 3;  // of one request that the server sacrificed to resolve a deadlock
+constexpr std::size_t kPlainChunk = 1000;
+constexpr std::size_t kChunk = 200;  // with notes, or for apply
+constexpr int kTries = 3;            // of one request that the server rolled back to end a deadlock
+
+// Requests for one name without a note that a fast path may answer.
+bool is_plain(const Request& request) {
+  if (request.targets.size() != 1 || !request.change.empty()) return false;
+  switch (request.verb) {
+    case Verb::acquire: return !request.if_ordinal_below && schema_version_of(request).has_value();
+    case Verb::claim: return schema_version_of(request).has_value();
+    case Verb::renew: return true;
+    case Verb::release: return request.to.empty();
+    default: return false;
+  }
+}
+
+// The same with a note to compare or write.
+bool is_noted(const Request& request) {
+  if (request.targets.size() != 1) return false;
+  if (request.verb == Verb::release) return !request.change.empty() && request.to.empty();
+  return request.verb == Verb::acquire && schema_version_of(request).has_value() &&
+         (request.if_ordinal_below || !request.change.empty());
+}
 
 template <typename Indices, typename Send>
 Result<void> in_chunks(const Indices& all, std::size_t most, Send send) {
@@ -28,31 +48,29 @@ Result<void> in_chunks(const Indices& all, std::size_t most, Send send) {
 
 }  // namespace
 
-BatchRun::BatchRun(std::span<const Request> batch, At at, const Settings& settings,
-                   Guesses& guesses)
+BatchRun::BatchRun(std::span<const Request> batch, TestClock now, const Settings& settings,
+                   NameHints& hints)
     : entered_(BootClock::now()),
       batch_(batch),
-      at_(at),
+      now_(now),
       settings_(settings),
-      guesses_(guesses),
+      hints_(hints),
       replies_(batch.size()),
-      settled_(batch.size()) {
-  sort_out();
+      answered_(batch.size()) {
+  choose_fast_paths();
 }
 
-// A request takes the short way if the row of its one name may decide it, and no other request of
-// the batch could see the difference: the names of all others are different ones.
-void BatchRun::sort_out() {
+void BatchRun::choose_fast_paths() {
   DuplicateKeys<std::string_view> names;
-  bool schema_in_use = false;
+  bool changes_schema = false;
   plain_renewals_only_ = true;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     if (auto rule = core::broken_rule(batch_[i])) {
       replies_[i].message = std::move(*rule);
-      settled_[i] = true;
+      answered_[i] = true;
       continue;
     }
-    schema_in_use = schema_in_use || batch_[i].targets[0].key == core::kSchemaKey;
+    changes_schema = changes_schema || batch_[i].targets[0].key == core::kSchemaKey;
     plain_renewals_only_ =
         plain_renewals_only_ && batch_[i].verb == Verb::renew && batch_[i].change.empty();
     if (batch_.size() == 1) continue;
@@ -60,31 +78,180 @@ void BatchRun::sort_out() {
   }
   names.count();
   for (std::size_t i = 0; i < batch_.size(); ++i) {
-    if (settled_[i]) continue;
     const Request& request = batch_[i];
-    const bool alone = !schema_in_use && !names.more_than_once(request.targets[0].key);
-    (alone && is_simple(request)  ? quick_
-     : alone && is_noted(request) ? noted_
-                                  : slow_)
-        .push_back(i);
+    if (answered_[i] || changes_schema || names.more_than_once(request.targets[0].key)) continue;
+    if (is_plain(request)) plain_.push_back(i);
+    if (is_noted(request)) noted_.push_back(i);
   }
-  for (Indices* some : {&quick_, &noted_}) {
+  // All sessions lock rows in the order of the keys, so that they never deadlock.
+  for (Indices* some : {&plain_, &noted_}) {
     std::sort(some->begin(), some->end(), [&](std::size_t a, std::size_t b) {
       return batch_[a].targets[0].key < batch_[b].targets[0].key;
     });
   }
 }
 
-Batch BatchRun::pick(const Indices& indices) const {
-  Batch picked;
-  picked.reserve(indices.size());
-  for (const std::size_t index : indices) picked.push_back(&batch_[index]);
-  return picked;
+Result<std::vector<Reply>> BatchRun::send(Connection& connection, Deadline deadline) {
+  connection_ = &connection;
+  deadline_ = std::min(deadline, limit());
+  if (auto sent = send_fast(); !sent) {
+    sent.error().in_doubt = sent.error().in_doubt || any_answered_;
+    return sent.error();
+  }
+  return send_rest();
 }
 
-// Preparing comes first: it may take as long as a statement may, and what follows must not be late.
-Result<Rows> BatchRun::run(const Statement& statement, const Params& params) {
-  if (auto prepared = connection_->prepare(statement, deadline_); !prepared) {
+Result<void> BatchRun::send_fast() {
+  if (batch_.size() == 1 && !plain_.empty()) {
+    if (batch_[0].verb == Verb::acquire) return send_lone_acquire(batch_[0]);
+    if (batch_[0].verb == Verb::release) return send_lone_release(batch_[0]);
+  }
+  auto sent = in_chunks(plain_, kPlainChunk, [&](const Indices& some) { return send_plain(some); });
+  if (!sent) return sent;
+  return in_chunks(noted_, kChunk, [&](const Indices& some) { return send_noted(some); });
+}
+
+Result<void> BatchRun::send_lone_acquire(const Request& request) {
+  const std::string& key = request.targets[0].key;
+  if (hints_.is_contended(key)) return {};
+  const auto rows =
+      run(hints_.may_have_row(key) ? StatementId::acquire : StatementId::acquire_new, {&request});
+  if (!rows) return fall_back(rows.error());
+  if (rows->size() > 0) answer_acquire(0, acquire_reply(*rows, 0));
+  if (!answered_[0]) hints_.contended(key);
+  return {};
+}
+
+Result<void> BatchRun::send_lone_release(const Request& request) {
+  const std::string& key = request.targets[0].key;
+  if (hints_.is_contended(key)) return {};
+  const auto rows = run(StatementId::release, {&request});
+  if (!rows) return fall_back(rows.error());
+  if (rows->affected() == 0) {
+    hints_.contended(key);
+    return {};
+  }
+  Reply reply;
+  reply.outcome = Outcome::done;
+  answer(0, std::move(reply));
+  hints_.has_row(key);
+  return {};
+}
+
+// A transaction for each verb: in one for all, rows would not be locked in the order of the keys.
+Result<void> BatchRun::send_plain(const Indices& requests) {
+  if (auto sent = send_acquires(of_verb(requests, Verb::acquire)); !sent) return sent;
+  for (const auto& [id, verb] :
+       {std::pair(StatementId::release_many, Verb::release),
+        std::pair(StatementId::claim, Verb::claim), std::pair(StatementId::renew, Verb::renew)}) {
+    if (auto sent = send_many(id, of_verb(requests, verb)); !sent) return sent;
+  }
+  return {};
+}
+
+Result<void> BatchRun::send_acquires(Indices acquires) {
+  if (acquires.size() > 1 && mostly_have_rows(acquires) && on_same_terms(acquires)) {
+    if (auto sent = send_many(StatementId::acquire_many, acquires); !sent) return sent;
+    std::erase_if(acquires, [&](std::size_t i) { return answered_[i] || may_have_row(i); });
+  }
+  return send_many(StatementId::acquire_new_many, acquires);
+}
+
+Result<void> BatchRun::send_noted(const Indices& requests) {
+  auto sent = send_many(StatementId::acquire_noted, of_verb(requests, Verb::acquire));
+  if (!sent) return sent;
+  return send_many(StatementId::release_noted, of_verb(requests, Verb::release));
+}
+
+// `requests` are sorted by key. The statement's rows begin with the key that they answer.
+Result<void> BatchRun::send_many(StatementId id, const Indices& requests) {
+  if (requests.empty()) return {};
+  const auto rows = run(id, pick(requests));
+  if (!rows) return fall_back(rows.error());
+  for (int row = 0; row < rows->size(); ++row) {
+    const std::size_t index = index_of(rows->text(row, 0), requests);
+    if (batch_[index].verb == Verb::acquire) {
+      answer_acquire(index, acquire_reply(*rows, row));
+    } else {
+      answer(index, grant_reply(*rows, row));
+    }
+  }
+  return {};
+}
+
+// Has the requests answered that no fast path answered, in the order of the batch.
+Result<std::vector<Reply>> BatchRun::send_rest() {
+  Result<void> failed;
+  auto sent = in_chunks(unanswered(), kChunk, [&](const Indices& some) {
+    auto chunk = send_apply(some);
+    if (chunk || !rolled_back(chunk.error())) return chunk;
+    failed = chunk;
+    return Result<void>{};
+  });
+  if (sent && failed) return std::move(replies_);
+  Error error = sent ? failed.error() : sent.error();
+  if (any_answered_ && rolled_back(error)) {
+    for (const std::size_t index : unanswered()) give_up_on(index, error);
+    return std::move(replies_);
+  }
+  error.in_doubt = error.in_doubt || any_answered_;
+  return error;
+}
+
+// A statement that failed was rolled back as a whole. Sent one by one, only the requests that
+// caused the failure fail again.
+Result<void> BatchRun::send_apply(const Indices& requests) {
+  const Batch batch = pick(requests);
+  const bool lone = batch.size() == 1;
+  const StatementId id = lone ? StatementId::apply_one : StatementId::apply;
+  auto rows = run(id, batch);
+  for (int i = 1; i < kTries && !rows && lone && rolled_back(rows.error()) &&
+                  is_conflict(connection_->state());
+       ++i) {
+    rows = run(id, batch);
+  }
+  if (!rows) {
+    if (!rolled_back(rows.error()) || rows.error().code == Code::unauthorized) return rows.error();
+    if (!lone && too_late_to_send()) return rows.error();
+    if (!lone) return send_one_by_one(requests);
+    if (!is_bad_data(connection_->state())) return rows.error();
+    give_up_on(requests[0], rows.error());
+    return {};
+  }
+  any_answered_ = true;
+  for (int row = 0; row < rows->size(); ++row) {
+    auto [index, reply] = apply_reply(*rows, row, batch);
+    answer(requests.at(index), std::move(reply));
+  }
+  return {};
+}
+
+// With a short lock timeout: a row that stays locked must not cost every other request its time.
+Result<void> BatchRun::send_one_by_one(const Indices& requests) {
+  if (auto set = connection_->script("SET lock_timeout = 50", deadline_); !set) return set.error();
+  Result<void> failed;
+  try {
+    for (const std::size_t index : requests) {
+      auto sent = send_apply({index});
+      if (sent) continue;
+      if (!rolled_back(sent.error())) return sent;
+      if (failed) failed = sent;
+    }
+  } catch (...) {
+    connection_->give_up();  // its lock timeout is still the short one
+    throw;
+  }
+  const std::string usual = std::to_string(settings_.lock_timeout().count());
+  if (auto set = connection_->script("SET lock_timeout = " + usual, deadline_); !set) {
+    return set.error();
+  }
+  return failed;
+}
+
+// Prepares before it checks the time: preparing may take as long as a statement may, and the
+// statement must not be sent too late.
+Result<Rows> BatchRun::run(StatementId id, const Batch& requests) {
+  if (auto prepared = connection_->prepare(statement(id), deadline_); !prepared) {
     return prepared.error();
   }
   if (too_late_to_send()) {
@@ -92,231 +259,79 @@ Result<Rows> BatchRun::run(const Statement& statement, const Params& params) {
                  .message = settings_.location + " is too busy to be asked in time",
                  .retryable = true};
   }
-  return connection_->run(statement, params, deadline_);
+  return connection_->run(statement(id), bind(id, requests, now_), deadline_);
 }
 
 bool BatchRun::too_late_to_send() const {
   return BootClock::now() > entered_ + settings_.send_limit();
 }
 
-BatchRun::Indices BatchRun::unsettled() const {
-  Indices rest;
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    if (!settled_[i]) rest.push_back(i);
-  }
-  return rest;
-}
-
-// The session goes on, and nothing of the statement has happened.
+// Nothing of the statement has happened, and the session is in order.
 bool BatchRun::rolled_back(const Error& error) const {
   return !error.in_doubt && connection_->usable();
 }
 
-Result<std::vector<Reply>> BatchRun::send(Connection& connection, FormerGrants& former,
-                                          Deadline deadline) {
-  connection_ = &connection;
-  former_ = &former;
-  deadline_ = std::min(deadline, limit());
-  auto sent = batch_.size() == 1 && !quick_.empty() && batch_[0].verb != Verb::renew ? send_one(0)
-                                                                                     : send_quick();
-  if (sent && !noted_.empty()) sent = send_noted();
-  if (!sent) {
-    sent.error().in_doubt = sent.error().in_doubt || answered_;
-    return sent.error();
-  }
-  // What the short way left goes the long way, in the order of the batch.
-  Result<void> failed;
-  auto slow = in_chunks(unsettled(), kSlowChunk, [&](const Indices& some) {
-    auto chunk = send_slow(some);
-    if (chunk || !rolled_back(chunk.error())) return chunk;
-    failed = chunk;
-    return Result<void>{};
-  });
-  if (slow && failed) return std::move(replies_);
-  Error error = slow ? failed.error() : slow.error();
-  if (answered_ && rolled_back(error)) {
-    for (const std::size_t index : unsettled()) give_up_on(index, error);
-    return std::move(replies_);
-  }
-  error.in_doubt = error.in_doubt || answered_;
-  return error;
+// Whether apply may still answer what a fast path failed for. A lone request that has waited in
+// vain for a row lock does not wait a second time.
+Result<void> BatchRun::fall_back(const Error& error) const {
+  const bool waits_again = batch_.size() == 1 && is_locked_out(connection_->state());
+  const bool curable = error.retryable || is_bad_data(connection_->state());
+  return rolled_back(error) && curable && !waits_again ? Result<void>{} : error;
 }
 
-// A lone request: the shortest statement if its name was free lately, else one that settles it in
-// any case.
-Result<void> BatchRun::send_one(std::size_t index) {
-  const Request& request = batch_[index];
-  if (request.verb != Verb::claim && !guesses_.is_contended(request.targets[0].key)) {
-    if (auto sent = send_free(index); !sent || settled_[index]) return sent;
-    guesses_.contended(request.targets[0].key);
-  }
-  const auto rows =
-      request.verb == Verb::acquire ? run(kAcquireOne, acquire_one_params(request, at_))
-      : request.verb == Verb::claim ? run(kClaimOne, claim_one_params(request, at_))
-                                    : run(kReleaseOne, release_one_params(request, at_));
-  if (!rows) {
-    if (is_locked_out(connection_->state())) return rows.error();  // no use in waiting twice
-    return leave_to_the_long_way(rows.error());
-  }
-  for (int row = 0; row < rows->size(); ++row) {
-    replies_[index] = reply_of(*rows, row, {&request}).second;
-    settled_[index] = true;
-  }
-  return {};
-}
-
-// A name whose row this session was the last to have, as it was left.
-Result<void> BatchRun::send_again(std::size_t index) {
-  const Request& request = batch_[index];
-  const auto token = former_->guess(request);
-  if (!token) return {};
-  const auto rows = run(kAcquireAgain, acquire_again_params(request, *token, at_));
-  if (!rows) return rows.error();
-  if (rows->size() == 0) {
-    former_->was_wrong(request);
-    return {};
-  }
-  replies_[index] = granted_reply(*rows, 0, 0);
-  settled_[index] = answered_ = true;
-  former_->granted(request, replies_[index].tokens[0], true);
-  return {};
-}
-
-Result<void> BatchRun::send_free(std::size_t index) {
-  const Request& request = batch_[index];
-  const std::string& key = request.targets[0].key;
-  if (request.verb == Verb::release) {
-    const auto let_go = run(kReleaseHeld, release_one_params(request, at_));
-    if (!let_go) return let_go.error();
-    if (let_go->affected() == 0) return {};
-    replies_[index].outcome = Outcome::done;
-    settled_[index] = answered_ = true;
-    guesses_.has_row(key);
-    return {};
-  }
-  if (auto sent = send_again(index); !sent || settled_[index]) return sent;
-  const auto rows = run(guesses_.may_have_row(key) ? kAcquireKnown : kAcquireFree,
-                        acquire_free_params(request, at_));
-  if (!rows) return rows.error();
-  if (rows->size() == 0) return {};
-  replies_[index] = granted_reply(*rows, 0, 0);
-  settled_[index] = answered_ = true;
-  guesses_.has_row(key);
-  former_->granted(request, replies_[index].tokens[0], false);
-  return {};
-}
-
-Result<void> BatchRun::send_quick() {
-  return in_chunks(quick_, kQuickChunk, [&](const Indices& some) -> Result<void> {
-    Indices acquires;
-    Indices releases;
-    Indices claims;
-    Indices renewals;
-    for (const std::size_t i : some) {
-      switch (batch_[i].verb) {
-        case Verb::acquire: acquires.push_back(i); break;
-        case Verb::release: releases.push_back(i); break;
-        case Verb::claim: claims.push_back(i); break;
-        default: renewals.push_back(i); break;
-      }
-    }
-    // Each its own transaction: only so do all take their row locks in the order of the keys.
-    if (auto sent = send_known(acquires); !sent) return sent;
-    if (auto sent = send_new(acquires); !sent) return sent;
-    if (!releases.empty()) {
-      auto sent = send_plain(kReleaseMany, grants_params(pick(releases), at_));
-      if (!sent) return sent;
-    }
-    if (!claims.empty()) {
-      auto sent = send_plain(kClaimMany, claim_many_params(pick(claims), at_));
-      if (!sent) return sent;
-    }
-    return renewals.empty() ? Result<void>{} : send_renewals(renewals);
-  });
-}
-
-// Leaves those that may have no row.
-Result<void> BatchRun::send_known(Indices& acquires) {
-  if (acquires.size() < 2 || !are_mostly_known(acquires) || !are_all_alike(acquires)) return {};
-  if (auto sent = send_plain(kAcquireAlike, acquire_alike_params(pick(acquires), at_)); !sent) {
-    return sent;
-  }
-  std::erase_if(acquires, [&](std::size_t i) {
-    if (settled_[i]) guesses_.has_row(batch_[i].targets[0].key);
-    return settled_[i] || may_have_row(i);
-  });
-  return {};
+BatchRun::Indices BatchRun::of_verb(const Indices& requests, Verb verb) const {
+  Indices some;
+  std::copy_if(requests.begin(), requests.end(), std::back_inserter(some),
+               [&](std::size_t i) { return batch_[i].verb == verb; });
+  return some;
 }
 
 bool BatchRun::may_have_row(std::size_t index) const {
-  return guesses_.may_have_row(batch_[index].targets[0].key);
+  return hints_.may_have_row(batch_[index].targets[0].key);
 }
 
-bool BatchRun::are_mostly_known(const Indices& acquires) const {
+bool BatchRun::mostly_have_rows(const Indices& acquires) const {
   const auto known = std::count_if(acquires.begin(), acquires.end(),
                                    [&](std::size_t i) { return may_have_row(i); });
   return static_cast<std::size_t>(known) * 2 >= acquires.size();
 }
 
-bool BatchRun::are_all_alike(const Indices& acquires) const {
+bool BatchRun::on_same_terms(const Indices& acquires) const {
   return std::all_of(acquires.begin(), acquires.end(),
                      [&](std::size_t i) { return same_terms(batch_[i], batch_[acquires[0]]); });
 }
 
-Result<void> BatchRun::send_new(const Indices& acquires) {
-  if (acquires.empty()) return {};
-  auto sent = send_plain(kQuick, quick_params(pick(acquires), at_));
-  for (const std::size_t i : acquires) {
-    if (settled_[i]) guesses_.has_row(batch_[i].targets[0].key);
+BatchRun::Indices BatchRun::unanswered() const {
+  Indices rest;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    if (!answered_[i]) rest.push_back(i);
   }
-  return sent;
+  return rest;
 }
 
-Result<void> BatchRun::send_plain(const Statement& statement, const Params& params) {
-  const auto rows = run(statement, params);
-  if (!rows) return leave_to_the_long_way(rows.error());
-  settle_by_key(*rows, quick_);
-  return {};
+void BatchRun::answer(std::size_t index, Reply reply) {
+  replies_[index] = std::move(reply);
+  answered_[index] = any_answered_ = true;
 }
 
-Result<void> BatchRun::send_noted() {
-  return in_chunks(noted_, kSlowChunk, [&](const Indices& some) -> Result<void> {
-    Indices acquires;
-    Indices releases;
-    for (const std::size_t i : some) {
-      (batch_[i].verb == Verb::acquire ? acquires : releases).push_back(i);
-    }
-    // Each its own transaction, as above.
-    for (const auto& [gained, given] :
-         {std::pair(acquires, Indices()), std::pair(Indices(), releases)}) {
-      if (gained.empty() && given.empty()) continue;
-      const auto rows = run(kQuickNoted, quick_noted_params(pick(gained), pick(given), at_));
-      if (!rows) return leave_to_the_long_way(rows.error());
-      settle_by_key(*rows, some);
-    }
-    return {};
-  });
+void BatchRun::answer_acquire(std::size_t index, Reply reply) {
+  const Request& request = batch_[index];
+  hints_.has_row(request.targets[0].key);
+  const bool wants_to_queue = reply.outcome == Outcome::busy && request.queue_ttl > Millis{0};
+  if (!wants_to_queue && !answered_[index]) answer(index, std::move(reply));
 }
 
-Result<void> BatchRun::send_renewals(const Indices& renewals) {
-  const Params params = grants_params(pick(renewals), at_);
-  auto rows = run(kQuickRenew, params);
-  if (!rows && rolled_back(rows.error()) && is_locked_out(connection_->state())) {
-    rows = run(kRenewUnlocked, params);
+// The other requests have replies, so this one needs a reply too: invalid if its data is at fault,
+// otherwise busy, so that the caller asks again.
+void BatchRun::give_up_on(std::size_t index, const Error& error) {
+  Reply& reply = replies_[index];
+  reply.message = error.message;
+  reply.outcome = Outcome::invalid;
+  if (error.retryable) {
+    reply.outcome = batch_[index].verb == Verb::claim ? Outcome::queued : Outcome::busy;
+    reply.retry_after = Millis(200);
   }
-  if (!rows) return leave_to_the_long_way(rows.error());
-  settle_by_key(*rows, renewals);
-  return {};
-}
-
-// `requests` are sorted by key, as all that go the short way.
-void BatchRun::settle_by_key(const Rows& rows, const Indices& requests) {
-  for (int row = 0; row < rows.size(); ++row) {
-    const std::size_t index = index_of(rows.text(row, 0), requests);
-    replies_[index] = quick_reply(rows, row);
-    settled_[index] = true;
-    answered_ = true;
-  }
+  answered_[index] = true;
 }
 
 std::size_t BatchRun::index_of(std::string_view key, const Indices& sorted) const {
@@ -329,72 +344,11 @@ std::size_t BatchRun::index_of(std::string_view key, const Indices& sorted) cons
   return *found;
 }
 
-// A statement that failed as a whole was rolled back as a whole. Sent one by one, only what is
-// really at fault fails again.
-Result<void> BatchRun::send_slow(const Indices& requests) {
-  const Batch batch = pick(requests);
-  const Params params = apply_params(batch, at_);
-  auto rows = run(kApply, params);
-  for (int i = 1; i < kTries && !rows && batch.size() == 1 && rolled_back(rows.error()) &&
-                  is_conflict(connection_->state());
-       ++i) {
-    rows = run(kApply, params);
-  }
-  if (!rows) {
-    const bool alone = batch.size() == 1;
-    if (!rolled_back(rows.error()) || rows.error().code == Code::unauthorized) return rows.error();
-    if (!alone && too_late_to_send()) return rows.error();
-    if (!alone) return send_apart(requests);
-    if (!is_bad_data(connection_->state())) return rows.error();
-    give_up_on(requests[0], rows.error());
-    return {};
-  }
-  answered_ = true;
-  for (int row = 0; row < rows->size(); ++row) {
-    auto [ord, reply] = reply_of(*rows, row, batch);
-    replies_[requests[ord]] = std::move(reply);
-    settled_[requests[ord]] = true;
-  }
-  return {};
-}
-
-Result<void> BatchRun::leave_to_the_long_way(const Error& error) const {
-  const bool curable = error.retryable || is_bad_data(connection_->state());
-  return rolled_back(error) && curable ? Result<void>{} : error;
-}
-
-// A row that is locked for long must not cost the others their time: nobody waits for it again.
-Result<void> BatchRun::send_apart(const Indices& requests) {
-  if (auto set = connection_->script("SET lock_timeout = 50", deadline_); !set) return set.error();
-  Result<void> failed;
-  try {
-    for (const std::size_t index : requests) {
-      auto sent = send_slow({index});
-      if (sent) continue;
-      if (!rolled_back(sent.error())) return sent;
-      if (failed) failed = sent;
-    }
-  } catch (...) {
-    connection_->give_up();  // nobody shall get it as it is
-    throw;
-  }
-  const std::string usual = std::to_string(settings_.lock_timeout().count());
-  if (auto set = connection_->script("SET lock_timeout = " + usual, deadline_); !set) {
-    return set.error();
-  }
-  return failed;
-}
-
-// The others have their replies, so this one needs one too, and the most honest is: not now.
-void BatchRun::give_up_on(std::size_t index, const Error& error) {
-  Reply& reply = replies_[index];
-  reply.message = error.message;
-  reply.outcome = Outcome::invalid;
-  if (error.retryable) {
-    reply.outcome = batch_[index].verb == Verb::claim ? Outcome::queued : Outcome::busy;
-    reply.retry_after = Millis(200);
-  }
-  settled_[index] = true;
+Batch BatchRun::pick(const Indices& indices) const {
+  Batch picked;
+  picked.reserve(indices.size());
+  for (const std::size_t index : indices) picked.push_back(&batch_[index]);
+  return picked;
 }
 
 }  // namespace baton::store::postgres

@@ -5,73 +5,94 @@
 
 #include "baton/store.h"
 #include "store/postgres/codec.h"
-#include "store/postgres/former_grants.h"
-#include "store/postgres/guesses.h"
+#include "store/postgres/name_hints.h"
 #include "store/postgres/pool.h"
 
 namespace baton::store::postgres {
 
-// One batch on its way: which requests take the short way, in how many statements, and what to do
-// with those that a statement leaves unsettled or fails for.
+// One batch on its way to the server.
+//
+// functions/apply.sql can answer every request. The common ones try a fast path first: a plain
+// statement that answers a request if the row of its one name is enough to decide it, and otherwise
+// leaves the row alone. Each is one round trip.
+//
+//   requests                         statement         answers                  falls back to
+//   lone acquire, row known          acquire           released, or held in X   apply_one
+//   lone acquire, row not known      acquire_new       any free, or held in X   apply_one
+//   acquires on the same terms,      acquire_many      released, or held in X   acquire_new_many,
+//     most rows known                                                             apply
+//   other acquires                   acquire_new_many  any free, or held in X   apply
+//   acquires with a note             acquire_noted     any free, or held in X,  apply(_one)
+//                                                        if it has a row
+//   claims                           claim             promoted                 apply(_one)
+//   renewals                         renew             held, row not locked     apply(_one)
+//   lone release                     release           nobody waits             apply_one
+//   releases                         release_many      nobody waits             apply
+//   releases with a note             release_noted     nobody waits             apply(_one)
+//   anything else                    apply_one, apply  everything
+//
+// "Held in X" is answered busy; a request that wants to queue falls back instead. A lone request
+// for a name that the fast path could not decide within the last second (NameHints) goes to
+// apply_one at once. A request takes no fast path if another request of the batch has the same
+// name, or if the batch changes the lock schema.
 class BatchRun {
  public:
-  // Answers at once what breaks a rule.
-  BatchRun(std::span<const Request> batch, At at, const Settings& settings, Guesses& guesses);
+  // Answers at once the requests that break a rule.
+  BatchRun(std::span<const Request> batch, TestClock now, const Settings& settings,
+           NameHints& hints);
 
-  [[nodiscard]] bool nothing_to_send() const {
-    return quick_.empty() && noted_.empty() && slow_.empty();
-  }
-  // A renewal with a note waits for its row, and would hold those up that do not.
+  [[nodiscard]] bool nothing_to_send() const { return unanswered().empty(); }
+  // A renewal with a note waits for its row, which would hold up the other renewals.
   [[nodiscard]] Lane lane() const { return plain_renewals_only_ ? Lane::renewals : Lane::requests; }
   [[nodiscard]] std::vector<Reply> replies() { return std::move(replies_); }
-  // When whatever is sent has taken effect, or never will.
+  // From then on, nothing that was sent can take effect any more.
   [[nodiscard]] Deadline limit() const { return entered_ + settings_.apply_limit; }
 
-  Result<std::vector<Reply>> send(Connection& connection, FormerGrants& former, Deadline deadline);
+  Result<std::vector<Reply>> send(Connection& connection, Deadline deadline);
 
  private:
   using Indices = std::vector<std::size_t>;
 
-  void sort_out();
-  Result<void> send_one(std::size_t index);
-  Result<void> send_again(std::size_t index);
-  Result<void> send_free(std::size_t index);
-  Result<void> send_quick();
-  Result<void> send_known(Indices& acquires);
-  Result<void> send_new(const Indices& acquires);
-  Result<void> send_plain(const Statement& statement, const Params& params);
+  void choose_fast_paths();
+  Result<void> send_fast();
+  Result<void> send_lone_acquire(const Request& request);
+  Result<void> send_lone_release(const Request& request);
+  Result<void> send_plain(const Indices& requests);
+  Result<void> send_acquires(Indices acquires);
+  Result<void> send_noted(const Indices& requests);
+  Result<void> send_many(StatementId id, const Indices& requests);
+  Result<std::vector<Reply>> send_rest();
+  Result<void> send_apply(const Indices& requests);
+  Result<void> send_one_by_one(const Indices& requests);
+  Result<Rows> run(StatementId id, const Batch& requests);
+
+  [[nodiscard]] Indices of_verb(const Indices& requests, Verb verb) const;
   [[nodiscard]] bool may_have_row(std::size_t index) const;
-  [[nodiscard]] bool are_mostly_known(const Indices& acquires) const;
-  [[nodiscard]] bool are_all_alike(const Indices& acquires) const;
-  Result<void> send_noted();
-  Result<void> send_renewals(const Indices& renewals);
-  Result<void> send_slow(const Indices& requests);
-  Result<void> send_apart(const Indices& requests);
-  [[nodiscard]] Result<void> leave_to_the_long_way(const Error& error) const;
+  [[nodiscard]] bool mostly_have_rows(const Indices& acquires) const;
+  [[nodiscard]] bool on_same_terms(const Indices& acquires) const;
+  [[nodiscard]] Result<void> fall_back(const Error& error) const;
   [[nodiscard]] bool rolled_back(const Error& error) const;
   [[nodiscard]] bool too_late_to_send() const;
-  [[nodiscard]] Indices unsettled() const;
+  [[nodiscard]] Indices unanswered() const;
+  void answer(std::size_t index, Reply reply);
+  void answer_acquire(std::size_t index, Reply reply);
   void give_up_on(std::size_t index, const Error& error);
-  void settle_by_key(const Rows& rows, const Indices& requests);
   [[nodiscard]] std::size_t index_of(std::string_view key, const Indices& sorted) const;
-  Result<Rows> run(const Statement& statement, const Params& params);
   [[nodiscard]] Batch pick(const Indices& indices) const;
 
   const Instant entered_;
   std::span<const Request> batch_;
-  At at_;
+  TestClock now_;
   const Settings& settings_;
-  Guesses& guesses_;
+  NameHints& hints_;
   Connection* connection_ = nullptr;
-  FormerGrants* former_ = nullptr;
   Deadline deadline_{};
   std::vector<Reply> replies_;
-  std::vector<bool> settled_;
-  Indices quick_;
-  Indices noted_;
-  Indices slow_;
+  std::vector<bool> answered_;
+  bool any_answered_ = false;  // by the server: a statement of this batch may have taken effect
+  Indices plain_;              // take a fast path without a note, sorted by key
+  Indices noted_;              // take a fast path with a note, sorted by key
   bool plain_renewals_only_ = false;
-  bool answered_ = false;  // an earlier statement of this batch has taken effect
 };
 
 }  // namespace baton::store::postgres

@@ -21,26 +21,25 @@ bool wait_for(int socket, short events, Deadline deadline) {
     const int ready =
         poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
     if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return true;  // let libpq find out
+    if (ready < 0 && errno != EINTR) return true;  // libpq reports the error
   }
 }
 
-// A server that answered so lately is not asked whether it is still there.
+// Skip the liveness check if the server answered within this time.
 constexpr Millis kFresh{20};
 
 Error too_late(const std::string& what, bool in_doubt) {
   return Error{.code = Code::unavailable, .message = what, .retryable = true, .in_doubt = in_doubt};
 }
 
-// Plans must not depend on statistics that a young table does not have: always by key, in the
-// order of the keys.
+// Forces plans that go by key, in the order of the keys: a new table has no statistics to plan by.
 std::string session_sql(const Settings& settings) {
   const auto set = [](const std::string& name, const std::string& value) {
     return "set_config('" + name + "', '" + value + "', false), ";
   };
-  // First and by itself, because SET looks nothing up: whatever a role or a database has in its
-  // search_path, what follows and the functions of the schema find the server's own functions,
-  // operators and types alone.
+  // Comes first, as a statement of its own, because SET itself looks up no names. From here on only
+  // the server's own functions, operators and types are found, whatever search_path the role or the
+  // database has.
   return "SET search_path = pg_catalog, pg_temp; SELECT " +
          set("statement_timeout", std::to_string(settings.statement_timeout().count())) +
          set("lock_timeout", std::to_string(settings.lock_timeout().count())) +
@@ -66,7 +65,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Settings& settings, D
     values.push_back(value);
   };
   add("fallback_application_name", "baton");
-  add("tcp_user_timeout", patience.c_str());  // a later one in the URL wins
+  add("tcp_user_timeout", patience.c_str());  // an option in the URL overrides it
   for (const auto& [keyword, value] : settings.libpq) add(keyword.c_str(), value.c_str());
   add("client_encoding", "UTF8");
   add(nullptr, nullptr);
@@ -81,7 +80,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const Settings& settings, D
 Connection::~Connection() { PQfinish(connection_); }
 
 Result<void> Connection::connect(Deadline deadline) {
-  // Verbose messages carry the SQLSTATE, which libpq tells in no other way while it connects.
+  // Verbose messages have the SQLSTATE; while connecting, libpq gives it in no other way.
   PQsetErrorVerbosity(connection_, PQERRORS_VERBOSE);
   PQsetNoticeProcessor(
       connection_, [](void*, const char*) {}, nullptr);
@@ -103,7 +102,7 @@ Result<void> Connection::connect(Deadline deadline) {
 Result<void> Connection::begin_session(Deadline deadline) {
   auto rows = script(session_sql(settings_), deadline);
   if (!rows) {
-    rows.error().in_doubt = false;  // nothing was asked for yet
+    rows.error().in_doubt = false;  // no request was sent yet
     return rows.error();
   }
   if (const char* encoding = PQparameterStatus(connection_, "server_encoding");
@@ -145,7 +144,7 @@ Error Connection::refused(const PGresult* result) {
     usable_ = false;
     error.in_doubt = true;
   }
-  // A standby or a session whose plans are gone or stale is no good to go on with.
+  // The server became a standby, or the prepared statements are gone or out of date.
   if (state_ == "25006" || state_ == "26000" || state_ == "0A000") usable_ = false;
   return error;
 }
@@ -279,7 +278,7 @@ Result<Rows> Connection::once(const std::string& sql, const std::vector<std::str
 
 bool Connection::still_there() {
   if (usable_ && BootClock::now() - last_answer_ < kFresh) return true;
-  // A notice or a notification may have come; so may the end, behind a few last words.
+  // Input may be a notice, a notification, or a last message before the server closed.
   while (usable_) {
     pollfd idle{PQsocket(connection_), POLLIN, 0};
     if (poll(&idle, 1, 0) == 0) return true;

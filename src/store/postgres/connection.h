@@ -21,12 +21,12 @@ struct Statement {
   std::string_view sql;
   std::vector<Oid> types;
 };
-inline constexpr std::size_t kMaxStatements = 17;
+inline constexpr std::size_t kMaxStatements = 16;
 
 // One session with the server. Every wait ends at its deadline. Not thread-safe.
 //
-// A session is made once and never mended: after an error that leaves its state unknown it is
-// unusable, and whoever owns it opens another.
+// A session is never repaired: after an error that leaves its state unknown it is unusable, and its
+// owner opens another one.
 class Connection {
  public:
   static Result<std::unique_ptr<Connection>> open(const Settings& settings, Deadline deadline);
@@ -36,19 +36,20 @@ class Connection {
 
   Result<Rows> run(const Statement& statement, const Params& params, Deadline deadline);
 
-  // Ahead of its first use, where that must be quick. Does nothing if it is prepared.
+  // Prepares a statement before its first use, where that use must be fast. Does nothing if it is
+  // prepared already.
   Result<void> prepare(const Statement& statement, Deadline deadline);
 
-  // SQL without parameters; several statements are one transaction. Gives the last one's rows, as
-  // text.
+  // SQL without parameters; several statements are one transaction. Returns the rows of the last
+  // statement, as text.
   Result<Rows> script(const std::string& sql, Deadline deadline);
 
   // One unnamed statement with text parameters and text rows.
   Result<Rows> once(const std::string& sql, const std::vector<std::string>& params,
                     Deadline deadline);
 
-  // The same in two steps, for whoever uses many connections at once: what was sent is answered by
-  // collect_now(), which does not wait, or collect(), which does.
+  // The same in two steps, for a caller that uses many connections at once: collect_now() returns
+  // the result of what was sent if it has arrived, collect() waits for it.
   Result<void> send(const Statement& statement, const Params& params, Deadline deadline);
   Result<void> send_script(const std::string& sql);
   std::optional<Result<Rows>> collect_now();
@@ -59,16 +60,16 @@ class Connection {
 
   [[nodiscard]] bool usable() const { return usable_; }
 
-  // Not to be used any more, whatever the server thinks of it.
+  // Makes the session unusable although the server keeps it open.
   void give_up() { usable_ = false; }
 
-  // Looks whether the server has hung up while nobody used the connection.
+  // Whether the server has kept the connection open while nobody used it.
   bool still_there();
 
-  // Whether statements of two such sessions can end up in one backend.
+  // Whether a proxy may run statements of two sessions in one backend.
   Result<bool> behind_transaction_pool(Deadline deadline);
 
-  // How this session goes to the server, whoever said so: the URL, the environment or a file.
+  // How this session is connected, whether the URL, the environment or a file says so.
   struct Line {
     std::string host;  // or the path of a socket
     std::string sslmode;
@@ -81,11 +82,11 @@ class Connection {
     std::string channel;
     std::string payload;
   };
-  // Reads what has arrived; false if the connection has gone.
+  // Reads the notifications that have arrived; false if the connection is lost.
   bool receive(std::vector<Notification>& notifications);
 
-  // Asks the server to stop what it is doing for this session. Blocks while it connects, at most
-  // for the connection's TCP timeout: not for a thread in a hurry.
+  // Asks the server to cancel the running statement. Opens a connection for that, and blocks for up
+  // to its TCP timeout.
   void cancel();
 
  private:
@@ -106,7 +107,7 @@ class Connection {
   std::string state_;
   bool usable_ = true;
   Instant last_answer_;
-  Rows polled_;  // by collect_now(), of a reply that is not complete yet
+  Rows polled_;  // what collect_now() has of a result that is not complete yet
   std::optional<Error> polled_problem_;
 };
 

@@ -52,7 +52,7 @@ std::unique_ptr<Watch> Listener::watch(const std::string& channel, WakeSink& sin
   return watch;
 }
 
-// Until something comes on the socket (if any), the eventfd or the time is over.
+// Waits for input on the socket (if any), for the eventfd, or until the time is over.
 void Listener::pause(Millis most, const std::stop_token& stop, int socket) {
   if (stop.stop_requested()) return;
   std::array<pollfd, 2> waiting{pollfd{event_, POLLIN, 0}, pollfd{socket, POLLIN, 0}};
@@ -72,7 +72,7 @@ void Listener::work(const std::stop_token& stop) {
   }
 }
 
-// Runs until the connection or the listener ends; tells whether it ever worked.
+// Runs until the connection or the listener ends; returns whether it ever worked.
 bool Listener::serve(Connection& connection, const std::stop_token& stop) {
   std::set<std::string> heard;
   bool gone = false;
@@ -133,16 +133,11 @@ void Listener::deliver(Connection& connection, bool& gone) {
 
 // One step of a sweep. An error of the statement only ends this sweep.
 bool Listener::sweep(Connection& connection) {
-  Params params;
-  params.add(std::string_view(swept_to_));
-  params.add(kSweepRows);
-  const At at = options_.at ? options_.at() : At{};
-  if (at) {
-    params.add(std::int64_t{at->count()});
-  } else {
-    params.null();
-  }
-  const auto rows = connection.run(kSweep, params, BootClock::now() + settings_.apply_limit);
+  const Params params =
+      bind(StatementId::sweep, {{"after", std::string_view(swept_to_)}, {"max_rows", kSweepRows}},
+           options_.now ? options_.now() : TestClock{});
+  const auto rows = connection.run(statement(StatementId::sweep), params,
+                                   BootClock::now() + settings_.apply_limit);
   swept_to_ = rows && rows->size() == 1 ? std::string(rows->text(0, 0)) : std::string();
   const bool more = !swept_to_.empty();
   next_sweep_ = BootClock::now() +

@@ -10,18 +10,18 @@
 
 #include "core/lock_table.h"
 #include "store/common/subscribers.h"
-#include "store/postgres/codec.h"
+#include "store/postgres/statements.h"
 
 namespace baton::store::postgres {
 
-// Hears the NOTIFYs of the channels that are watched, on a connection and a thread of its own that
-// start with the first watch, and now and then sweeps forgotten names on the side. Whatever may
-// have been missed while there was no connection, everybody is woken for.
+// Receives the notifications of the watched channels, on a connection and a thread of its own that
+// start with the first watch. After a time without a connection it wakes every watch, since
+// notifications may have been missed. Every few minutes it also sweeps rows that nobody needs.
 class Listener {
  public:
   struct Options {
-    std::function<At()> at;
-    bool drop_wakeups = false;  // for tests: hear nothing
+    std::function<TestClock()> now;
+    bool drop_wakeups = false;  // for tests: ignore every notification
   };
 
   Listener(const Settings& settings, Options options);

@@ -1,4 +1,4 @@
--- Version 1 of the schema. Run in one transaction, by whoever may create a schema.
+-- Version 1 of the schema. Runs in one transaction, as a role that may create a schema.
 --
 -- A role that only locks needs no more than
 --
@@ -11,8 +11,8 @@
 -- and one that changes the policy also UPDATE ON SEQUENCE baton.schema_version. The functions run
 -- with the rights of their caller, so they give nobody more than that; but for tell_version.
 --
--- Relations and types are named with their schema. Functions and operators of the server are not: a
--- connection of Baton has no other schema than pg_catalog in its search_path.
+-- Relations and types are named with their schema. Functions and operators of the server are not:
+-- a connection of Baton has no other schema than pg_catalog in its search_path.
 --
 -- Times are microseconds since 1970 by clock_timestamp(), spans are milliseconds. Modes are 0 IS,
 -- 1 IX, 2 S, 3 U, 4 SIX, 5 X; states are 0 held, 1 handed to a waiter that has not claimed it, 2
@@ -31,19 +31,19 @@ INSERT INTO baton.meta (version) VALUES (0);
 -- sequence for all names, so that a name may be forgotten and come back.
 CREATE SEQUENCE baton.counter AS bigint CACHE 1;
 
--- The version of the schema of locks, again: the note of BATON:schema decides, but a sequence is read
--- in a tenth of the time. Whoever finds another version here than its own asks for the note. A
--- sequence does not roll back, so a change of the note leaves it without a value, and whoever has
--- the row of BATON:schema locked next gives it one: a change that was rolled back costs time and
--- nothing else. Any process does that when it sweeps, for whoever changed the note may have died.
+-- A copy of the version of the lock schema: the note of BATON:schema decides, but a sequence is
+-- read in a tenth of the time. A request that finds another version here than its own reads the
+-- note. A sequence does not roll back, so a change of the note leaves it without a value, and the
+-- next session that locks the row of BATON:schema sets it: a change that was rolled back costs
+-- only time. Every sweep does that too, since the client that changed the note may have died.
 CREATE SEQUENCE baton.schema_version AS bigint MINVALUE 0 CACHE 1;
 SELECT setval('baton.schema_version', 0);
 
--- One row a name. It carries one holder itself: as long as there is no other and nobody waits, this
--- row alone decides. That matters because a statement that has waited for a row lock looks again
--- at that row, but not at what it read elsewhere.
+-- One row a name, with its first holder. As long as there is no other holder and nobody waits,
+-- this row alone decides. That matters because a statement that has waited for a row lock reads
+-- that row again, but no other row.
 --
--- Nothing but the key is indexed and the pages are left with room, so that updates stay in place.
+-- Only the key is indexed, and pages keep free space, so that updates stay on their page (HOT).
 CREATE TABLE baton.lock (
   key            text COLLATE "C" PRIMARY KEY,
   grant_id       uuid,                         -- null: no holder here
@@ -96,7 +96,7 @@ CREATE TABLE baton.holder (
   PRIMARY KEY (key, grant_id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 
--- Who waits. Class 0 are holders that wait for a stronger mode, class 1 all others; a turn below
+-- Waiters. Class 0 are holders that wait for a stronger mode, class 1 all others; a turn below
 -- zero has been put ahead of the others by a transfer.
 CREATE TABLE baton.waiter (
   key          text COLLATE "C" NOT NULL,
@@ -130,8 +130,8 @@ CREATE VIEW baton.holding AS
          reason, predicate, owner, channel, metadata, if_below, set_ordinal, set_text
   FROM baton.holder;
 
--- baton::Request, as the functions pass it on. `flag` is `immediately` of a break and `converting`
--- of a cancel.
+-- baton::Request, as the functions pass it on. `flag` is `immediately` of a break and
+-- `converting` of a cancel.
 CREATE TYPE baton.request AS (
   ord integer, verb smallint, grant_id uuid, keys text[], modes smallint[], ttl bigint,
   ticket bigint, handoff bigint, at_least_for bigint, tombstone bigint, if_below bigint,

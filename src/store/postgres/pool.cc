@@ -48,8 +48,8 @@ Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
   return lease;
 }
 
-// A lease may run out while its connection is opened. So one try that is short, and then a
-// connection for requests; nothing if none of those is open either.
+// Opening a connection may take longer than the lease lasts: one short try, then a connection for
+// requests; nothing if none of those is open either.
 std::optional<Result<Pool::Lease>> Pool::share_for_renewals(Slot& own, Lease& lease,
                                                             Deadline deadline) {
   const Instant now = BootClock::now();
@@ -79,10 +79,9 @@ std::optional<Result<Pool::Lease>> Pool::take_connected(Deadline deadline) {
   }
 }
 
-// Once. The slot is taken, so it is this thread's alone.
+// Tries once. The slot is taken, so no other thread uses it.
 Result<void> Pool::open(Slot& slot, Deadline deadline) {
   slot.connection.reset();
-  slot.former = {};
   auto opened = Connection::open(settings_, deadline);
   if (opened) {
     slot.connection = std::move(*opened);

@@ -9,18 +9,18 @@
 
 #include "core/backoff.h"
 #include "store/postgres/connection.h"
-#include "store/postgres/former_grants.h"
 #include "store/postgres/reaper.h"
 
 namespace baton::store::postgres {
 
-// Renewals have a connection of their own: a queue of other requests must not cost a lease.
+// Renewals have a connection of their own, so that a lease does not expire while its renewal waits
+// behind other requests.
 enum class Lane { requests, renewals };
 
-// The connections for requests: two and one, opened when first needed and again after a failure,
-// each with a pause that grows. While the one for renewals cannot be opened (the server takes no
-// more connections, or this process has no descriptor left), renewals share those for requests.
-// Thread-safe.
+// The connections of a store: two for requests and one for renewals. Each is opened when first
+// needed, and again after a failure, with a growing pause. While the one for renewals cannot be
+// opened (the server takes no more connections, or this process has no descriptor left), renewals
+// use those for requests. Thread-safe.
 class Pool {
  public:
   explicit Pool(const Settings& settings) : settings_(settings) {}
@@ -40,7 +40,6 @@ class Pool {
     }
     Connection* operator->() const { return pool_->slots_[slot_].connection.get(); }
     Connection& operator*() const { return *pool_->slots_[slot_].connection; }
-    [[nodiscard]] FormerGrants& former() const { return pool_->slots_[slot_].former; }
 
    private:
     friend Pool;
@@ -57,7 +56,6 @@ class Pool {
  private:
   struct Slot {
     std::unique_ptr<Connection> connection;
-    FormerGrants former;  // of this connection, for another one may lead to another server
     bool taken = false;
     core::Backoff backoff{Millis(20), Millis(2000)};
     Instant next_try{};  // to open it again

@@ -18,10 +18,11 @@ class PostgresStore final : public LockStore {
   PostgresStore(Settings settings, PostgresOptions options)
       : settings_(std::move(settings)),
         options_(std::move(options)),
-        guesses_(options_.contended_for),
+        hints_(options_.contended_for),
         pool_(settings_),
         listener_(settings_,
-                  {.at = [this] { return at(); }, .drop_wakeups = options_.drop_wakeups}) {}
+                  {.now = [this] { return test_clock(); }, .drop_wakeups = options_.drop_wakeups}) {
+  }
 
   Result<void> open(Deadline deadline) {
     auto connection = Connection::open(settings_, deadline);
@@ -42,11 +43,11 @@ class PostgresStore final : public LockStore {
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
     return contained([&]() -> Result<std::vector<Reply>> {
-      BatchRun run(batch, at(), settings_, guesses_);
+      BatchRun run(batch, test_clock(), settings_, hints_);
       if (run.nothing_to_send()) return run.replies();
       auto connection = pool_.take(run.lane(), std::min(deadline, run.limit()));
       if (!connection) return connection.error();
-      return run.send(**connection, connection->former(), deadline);
+      return run.send(**connection, deadline);
     });
   }
 
@@ -71,9 +72,11 @@ class PostgresStore final : public LockStore {
   }
 
  private:
-  [[nodiscard]] At at() const { return options_.now ? At(options_.now()) : At{}; }
+  [[nodiscard]] TestClock test_clock() const {
+    return options_.now ? TestClock(options_.now()) : TestClock{};
+  }
 
-  // A reply that makes no sense is a broken store, not a broken caller.
+  // A reply that cannot be decoded is the store's fault, not the caller's.
   template <typename Work>
   auto contained(Work work) -> decltype(work()) {
     try {
@@ -87,29 +90,31 @@ class PostgresStore final : public LockStore {
 
   Result<Page<LockInfo>> find_on(Connection& connection, const Query& query, Deadline deadline) {
     constexpr std::size_t kRows = 500;
+    constexpr std::int64_t kAllWaiters = 1'000'000;
     const bool by_somebody = !query.predicate.empty() || query.mode || !query.owner.empty();
     const auto rows_wanted = static_cast<std::int32_t>(std::min(query.limit, kRows - 1) + 1);
-    const std::size_t most = std::clamp<std::size_t>(query.max_waiters, 1, 1'000'000);
+    const std::size_t most = std::clamp<std::size_t>(query.max_waiters, 1, kAllWaiters);
     Page<LockInfo> page;
     std::string after = query.after;
     for (;;) {
-      Params params;
-      params.add(std::string_view(core::key_prefix(query)));
-      params.add(std::string_view(after));
-      params.add(query.idle);
-      params.add(rows_wanted);
-      params.add(by_somebody ? std::int64_t{1'000'000} : static_cast<std::int64_t>(most));
-      const At now = at();
-      now ? params.add(std::int64_t{now->count()}) : params.null();
+      const std::string prefix = core::key_prefix(query);
+      const std::int64_t max_waiters = by_somebody ? kAllWaiters : static_cast<std::int64_t>(most);
+      const Params params = bind(StatementId::find,
+                                 {{"prefix", std::string_view(prefix)},
+                                  {"after", std::string_view(after)},
+                                  {"idle", query.idle},
+                                  {"max_rows", rows_wanted},
+                                  {"max_waiters", max_waiters}},
+                                 test_clock());
       const auto limit = std::min(deadline, BootClock::now() + settings_.apply_limit);
-      const auto rows = connection.run(kFind, params, limit);
+      const auto rows = connection.run(statement(StatementId::find), params, limit);
       if (!rows) {
         Error error = rows.error();
-        error.in_doubt = false;  // it only looks
+        error.in_doubt = false;  // it only reads
         return error;
       }
       for (int row = 0; row < rows->size(); ++row) {
-        LockInfo info = info_of(*rows, row);
+        LockInfo info = lock_info(*rows, row);
         after = info.key;
         if (!core::matches(query, info)) continue;
         if (page.items.size() == query.limit) {
@@ -125,7 +130,7 @@ class PostgresStore final : public LockStore {
 
   const Settings settings_;
   const PostgresOptions options_;
-  Guesses guesses_;
+  NameHints hints_;
   Pool pool_;
   Listener listener_;
 };

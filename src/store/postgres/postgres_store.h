@@ -13,8 +13,8 @@ namespace baton::store {
 struct PostgresOptions {
   std::string url;
   std::function<core::StoreTime()> now;  // for tests: instead of the server's clock
-  bool drop_wakeups = false;             // for tests: hear no notification
-  Millis contended_for = kContendedFor;  // a name that was busy takes no short way for so long
+  bool drop_wakeups = false;             // for tests: ignore every notification
+  Millis contended_for = kContendedFor;  // how long a contended name skips the fast path
 };
 
 Result<std::unique_ptr<LockStore>> open_postgres_store(PostgresOptions options, Deadline deadline);

@@ -6,9 +6,9 @@
 
 namespace baton::store::postgres {
 
-// Ends sessions that their callers have given up on. Telling the server to stop takes a connection
-// of its own and may block, which a caller at its deadline cannot afford; nor can whoever closes
-// the store, so a farewell that takes too long goes on without us.
+// Closes sessions whose callers have given up, on a thread of its own: cancelling their statements
+// opens a connection and may block, which a caller at its deadline must not. The destructor does
+// not wait long for it either; the thread then finishes by itself.
 class Reaper {
  public:
   Reaper();
@@ -21,7 +21,7 @@ class Reaper {
  private:
   struct Work;
   std::shared_ptr<Work> work_;
-  bool started_ = false;  // the thread, by the first burial
+  bool started_ = false;  // the thread, with the first connection
 };
 
 }  // namespace baton::store::postgres

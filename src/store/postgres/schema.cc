@@ -4,25 +4,35 @@
 #include <charconv>
 #include <initializer_list>
 
-#include "store/postgres/apply.sql.h"
+#include "store/postgres/functions/acquire.sql.h"
+#include "store/postgres/functions/apply.sql.h"
+#include "store/postgres/functions/break.sql.h"
+#include "store/postgres/functions/cancel.sql.h"
+#include "store/postgres/functions/claim.sql.h"
+#include "store/postgres/functions/convert.sql.h"
+#include "store/postgres/functions/look.sql.h"
+#include "store/postgres/functions/note.sql.h"
+#include "store/postgres/functions/release.sql.h"
+#include "store/postgres/functions/renew.sql.h"
+#include "store/postgres/functions/reply.sql.h"
+#include "store/postgres/functions/settle.sql.h"
+#include "store/postgres/functions/upkeep.sql.h"
 #include "store/postgres/migrate_1.sql.h"
-#include "store/postgres/noted.sql.h"
-#include "store/postgres/quick.sql.h"
-#include "store/postgres/settle.sql.h"
-#include "store/postgres/upkeep.sql.h"
-#include "store/postgres/verbs.sql.h"
-#include "store/postgres/verbs_more.sql.h"
 
 namespace baton::store::postgres {
 namespace {
 
 namespace sql = embedded::store_postgres;
+namespace function_files = embedded::store_postgres_functions;
 
-// migrations[n] leads from version n to n + 1. The functions are the newest ones, whatever it was.
+// migrations[n] leads from version n to n + 1. Every migration ends with the newest functions.
 constexpr std::array<std::string_view, kSchemaVersion> kMigrations = {sql::migrate_1_sql};
-constexpr std::array<std::string_view, 7> kFunctions = {
-    sql::settle_sql, sql::verbs_sql, sql::verbs_more_sql, sql::apply_sql,
-    sql::quick_sql,  sql::noted_sql, sql::upkeep_sql};
+constexpr std::array kFunctions = {
+    function_files::settle_sql,  function_files::reply_sql,   function_files::note_sql,
+    function_files::acquire_sql, function_files::claim_sql,   function_files::renew_sql,
+    function_files::convert_sql, function_files::release_sql, function_files::cancel_sql,
+    function_files::break_sql,   function_files::look_sql,    function_files::apply_sql,
+    function_files::upkeep_sql};
 
 // $schema, $tables and $looks are the plan's.
 constexpr std::string_view kMissingRights =
@@ -48,7 +58,7 @@ constexpr std::string_view kMissingRights =
     "  WHERE n.nspname = '$schema' AND NOT has_function_privilege(f.oid, 'EXECUTE')"
     "  GROUP BY 1) missing";
 
-// What gives this role all that kMissingRights looks for.
+// The GRANT statements for all that kMissingRights looks for.
 constexpr std::string_view kGrants =
     "SELECT concat_ws('; ',"
     "  format('GRANT USAGE ON SCHEMA $schema TO %1$I;"
@@ -119,8 +129,7 @@ Error newer(int version, const SchemaPlan& plan) {
 
 constexpr std::string_view kFunctionsMark = "functions ";
 
-// Tells these functions from others, by their edition first; kept as the comment of the table
-// `meta`.
+// Identifies the functions by edition and checksum; kept as the comment of the table `meta`.
 std::string mark_of(const SchemaPlan& plan) {
   std::uint64_t sum = 0xcbf29ce484222325ULL;
   for (const auto functions : plan.functions) {
@@ -137,7 +146,7 @@ Result<std::string> mark_there(Connection& connection, const Settings& settings,
   return std::string(rows->text(0, 0));
 }
 
-// 0 where none was written down.
+// 0 if the mark has none.
 int edition_in(std::string_view mark) {
   if (!mark.starts_with(kFunctionsMark)) return 0;
   mark.remove_prefix(kFunctionsMark.size());
@@ -145,7 +154,7 @@ int edition_in(std::string_view mark) {
   return end == std::string_view::npos ? 0 : to_int(mark.substr(0, end));
 }
 
-// Whether the functions of this binary are to be put in the place of those that are there.
+// Whether the functions of this binary are to replace those in the database.
 Result<bool> is_to_replace_functions(Connection& connection, const Settings& settings,
                                      const SchemaPlan& plan, Deadline deadline) {
   const auto mark = mark_there(connection, settings, deadline);
@@ -166,7 +175,7 @@ std::string migration_from(int version, const Settings& settings, const SchemaPl
 
 const SchemaPlan kPlan{.migrations = kMigrations,
                        .functions = kFunctions,
-                       .edition = 1,
+                       .edition = 2,
                        .tables = "'lock', 'holder', 'waiter'",
                        .looks = "'holding', 'meta'"};
 
@@ -190,7 +199,7 @@ Result<std::string> grants_for_role(Connection& connection, const Settings& sett
 
 Result<std::string> foreign_objects(Connection& connection, const Settings& settings,
                                     Trusted trusted, Deadline deadline) {
-  // A superuser has everybody's rights, which says nothing about whom it trusts.
+  // A superuser has the rights of every role, so these rights do not show which roles it trusts.
   const std::string_view condition =
       trusted == Trusted::schema_owner
           ? "x.owner = x.schema_owner"
@@ -253,7 +262,7 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
                                     Deadline deadline, const SchemaPlan& plan) {
   const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
   const std::string patience = std::to_string(std::max<std::int64_t>(left.count(), 1));
-  // Version and tables are read only when nobody else is at it any more.
+  // Version and tables are read under the lock, when no other migration runs.
   auto begun = connection.script("BEGIN; SET LOCAL statement_timeout = " + patience +
                                      "; SET LOCAL lock_timeout = " + patience +
                                      "; SELECT pg_advisory_xact_lock(4702111234474983745)",

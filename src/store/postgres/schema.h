@@ -12,10 +12,11 @@ namespace baton::store::postgres {
 // The version of the tables and functions that this binary knows.
 inline constexpr int kSchemaVersion = 1;
 
-// What makes a schema, which is called as Settings::schema says.
+// The tables and functions of a schema; Settings::schema is its name. A function that is no longer
+// used is not dropped by a migration, because an older binary may still call it.
 struct SchemaPlan {
   std::span<const std::string_view> migrations;  // [n] leads from version n to n + 1
-  std::span<const std::string_view> functions;   // the newest ones, whatever was there
+  std::span<const std::string_view> functions;   // replaced by every migration
   int edition;              // of the functions: raised by every release that changes them
   std::string_view tables;  // as a list of quoted names: what a role that locks may write
   std::string_view looks;   // and what it may only read
@@ -38,14 +39,14 @@ Result<std::string> grants_for_role(Connection& connection, const Settings& sett
 Result<std::string> missing_rights(Connection& connection, const Settings& settings,
                                    Deadline deadline, const SchemaPlan& plan = kPlan);
 
-// Whether the functions there are of an older edition than this binary's, which may call what they
-// lack.
+// Whether the functions in the database are of an older edition than this binary's, which may call
+// functions that are missing there.
 Result<bool> has_older_functions(Connection& connection, const Settings& settings,
                                  Deadline deadline, const SchemaPlan& plan = kPlan);
 
-// Objects in the schema, the schema itself included, that belong to a role which has no business
-// there, as "table baton.lock (of mallory)"; empty if there are none. Asks the catalogs alone, so
-// that nothing that such a role has made is run.
+// Objects in the schema, and the schema itself, that belong to a role that is not trusted, as
+// "table baton.lock (of mallory)"; empty if there are none. Reads only the catalogs, so that no
+// function of such a role is run.
 enum class Trusted : std::uint8_t {
   this_role,     // and superusers, and roles whose rights this one has without being a superuser
   schema_owner,  // and superusers
@@ -53,9 +54,9 @@ enum class Trusted : std::uint8_t {
 Result<std::string> foreign_objects(Connection& connection, const Settings& settings,
                                     Trusted trusted, Deadline deadline);
 
-// Gives the version found and the version left. Refuses a schema with foreign objects in it: their
-// owner could change them later. One at a time, whoever else tries. Also puts the
-// functions of this binary in place of others of the same version, unless those are newer.
+// Returns the version found and the version left. Refuses a schema with foreign objects, since
+// their owner could change them later. Concurrent migrations run one after the other. Also replaces
+// the functions of the same version, unless those in the database are of a newer edition.
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
                                     Deadline deadline, const SchemaPlan& plan = kPlan);
 

@@ -10,7 +10,7 @@
 
 namespace baton::store::postgres {
 
-// What a store URL says: libpq's own options, and ours, which start with baton_.
+// The options in a store URL: libpq's own, and ours, which start with baton_.
 struct Settings {
   std::vector<std::pair<std::string, std::string>> libpq;  // keyword, value
   std::string location;                                    // the URL without its password
@@ -18,8 +18,8 @@ struct Settings {
   Millis apply_limit{5000};                                // baton_apply_timeout
   std::string schema = "baton";                            // what the store keeps its tables in
 
-  // The server gives up on a statement in half of the time that a request has in all, and none is
-  // sent after send_limit(). What is left is for the way there, and for the commit.
+  // The server cancels a statement after half of the time that a request has in all, and no
+  // statement is sent after send_limit(). The rest is for the network and the commit.
   [[nodiscard]] Millis statement_timeout() const { return apply_limit / 2; }
   [[nodiscard]] Millis send_limit() const { return apply_limit * 2 / 5; }
   [[nodiscard]] Millis lock_timeout() const { return apply_limit / 5; }

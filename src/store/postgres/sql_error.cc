@@ -16,7 +16,7 @@ Error unavailable(std::string message) {
   return Error{.code = Code::unavailable, .message = std::move(message), .retryable = true};
 }
 
-// Nothing of ours is too large for the server, but its queue of notifications may be full.
+// None of our statements exceeds a limit of the server, but its notification queue may be full.
 constexpr std::string_view kTooMuch = "54000";
 
 constexpr std::string_view kProxy =
@@ -45,7 +45,7 @@ Error error_for(std::string_view state, std::string message, const Settings& set
   if (one_of(state, {"3D000", "XX001", "XX002"})) {
     return Error{.code = Code::bad_store, .message = settings.location + ": " + message};
   }
-  // 0A000: what a statement gives has changed since it was prepared, by a migration.
+  // 0A000: a migration has changed the result type of a prepared statement.
   if (state.empty() || one_of(kind, {"08", "40", "53", "55", "57", "58", "XX"}) ||
       one_of(state, {"0A000", "25006", "25P03", kTooMuch})) {
     return unavailable(std::move(message));

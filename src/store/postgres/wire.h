@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <libpq-fe.h>
@@ -33,6 +34,36 @@ inline constexpr Oid kInt4Array = 1007;
 inline constexpr Oid kTextArray = 1009;
 inline constexpr Oid kInt8Array = 1016;
 inline constexpr Oid kUuidArray = 2951;
+
+constexpr Oid array_oid(Type element) {
+  switch (element) {
+    case Type::boolean: return kBoolArray;
+    case Type::int2: return kInt2Array;
+    case Type::int4: return kInt4Array;
+    case Type::int8: return kInt8Array;
+    case Type::text: return kTextArray;
+    case Type::uuid: return kUuidArray;
+  }
+  return 0;
+}
+
+// The server's type for a value of this C++ type, which may be optional.
+template <typename Value>
+constexpr Type type_of() {
+  if constexpr (requires { typename Value::value_type; } &&
+                !std::is_convertible_v<Value, std::string_view>) {
+    return type_of<typename Value::value_type>();
+  } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
+    return Type::text;
+  } else if constexpr (std::is_same_v<Value, GrantId>) {
+    return Type::uuid;
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    return Type::boolean;
+  } else {
+    static_assert(std::is_integral_v<Value> && sizeof(Value) <= 8);
+    return sizeof(Value) == 8 ? Type::int8 : sizeof(Value) == 4 ? Type::int4 : Type::int2;
+  }
+}
 
 inline constexpr std::size_t kMaxParameters = 32;  // of one statement
 
@@ -69,7 +100,7 @@ class Params {
     mark({from, static_cast<int>(bytes_.size() - from)});
   }
 
-  // The first size() of these are the parameters.
+  // Only the first size() elements of these are set.
   [[nodiscard]] std::size_t size() const { return count_; }
   [[nodiscard]] std::array<const char*, kMaxParameters> values() const {
     std::array<const char*, kMaxParameters> pointers;
@@ -129,14 +160,14 @@ class Params {
   std::size_t count_ = 0;
 };
 
-// The rows of a statement's result, read where they lie.
+// The rows of a statement's result.
 class Rows {
  public:
   Rows() = default;
   explicit Rows(PGresult* result) : result_(result) {}
 
   [[nodiscard]] int size() const { return result_ ? PQntuples(result_.get()) : 0; }
-  // How many rows the statement wrote, whether or not it gives them.
+  // How many rows the statement wrote, whether or not it returns them.
   [[nodiscard]] int affected() const { return result_ ? std::atoi(PQcmdTuples(result_.get())) : 0; }
   [[nodiscard]] bool null(int row, int column) const {
     return PQgetisnull(result_.get(), row, column) != 0;
@@ -145,7 +176,7 @@ class Rows {
     return {PQgetvalue(result_.get(), row, column),
             static_cast<std::size_t>(PQgetlength(result_.get(), row, column))};
   }
-  // An integer of two, four or eight bytes, or a boolean; nothing for null.
+  // An integer of two, four or eight bytes, or a boolean; 0 for null.
   [[nodiscard]] std::int64_t integer(int row, int column) const {
     return null(row, column) ? 0 : integer(text(row, column));
   }

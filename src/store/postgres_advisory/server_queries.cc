@@ -26,7 +26,7 @@ const Statement kRevoke{2,
                         {20, postgres::kUuidArray, 25}};
 const Statement kTearAway{3,
                           "advisory_tear_away",
-                          "SELECT baton_advisory.terminate($1, $2, $3)",
+                          "SELECT baton_advisory.tear_away($1, $2, $3)",
                           {20, postgres::kUuidArray, postgres::kInt4Array}};
 const Statement kCancel{4, "advisory_cancel", "SELECT pg_cancel_backend($1)", {23}};
 const Statement kQueue{5,

@@ -1,37 +1,9 @@
--- Looking over all names, and forgetting those that remember nothing.
+-- Maintenance: deleting rows that nobody needs, raising the token counter.
 
--- Names behind `after` that start with `prefix` and are held, waited for or (idle) have a note;
--- `most` waiters of each. The upper bound is above every text that goes on from the prefix: no key
--- has more than 765 bytes.
-CREATE OR REPLACE FUNCTION baton.find(
-  prefix text, after text, idle boolean, rows integer, most bigint, at bigint)
-RETURNS TABLE (key text, note_ordinal bigint, note_text text, holders text, waiters text,
-               waiting bigint, now_us bigint)
-LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-  now_at bigint := baton.micros(at);
-BEGIN
-  RETURN QUERY
-    -- Describing a name costs ten times what finding it does, so it is only done where there is
-    -- somebody to describe.
-    WITH found AS MATERIALIZED
-      (SELECT o.key, o.note_ordinal, o.note_text, o.expires > now_at OR o.crowded OR o.waiting AS busy
-       FROM baton.lock o
-       WHERE o.key > after AND o.key >= prefix AND o.key <= prefix || repeat(chr(1114111), 192)
-         AND (o.expires > now_at OR o.crowded OR o.waiting
-              OR idle AND (o.note_ordinal <> 0 OR o.note_text <> ''))
-       ORDER BY o.key LIMIT rows)
-    SELECT f.key, f.note_ordinal, f.note_text, d.holders, d.waiters, d.waiting, now_at
-      FROM found f CROSS JOIN LATERAL baton.described(f.key, now_at, most) d WHERE f.busy
-    UNION ALL
-    SELECT f.key, f.note_ordinal, f.note_text, NULL, NULL, 0, now_at FROM found f WHERE NOT f.busy
-    ORDER BY 1;
-END $$;
-
--- Looks at the next names behind `after` and forgets those that remember nothing and whose last
--- holder came ten minutes ago or more; longer than any statement lives, so no token drawn before
--- can come after. Gives the last key looked at, or '' at the end; null if somebody else is sweeping.
+-- Looks at the next names behind `after` and deletes those that have no note and whose last
+-- holder came ten minutes ago or more. That is longer than any statement can run, so a token that
+-- was drawn before cannot be written after. Returns the last key it looked at, '' at the end,
+-- null if another session is sweeping.
 CREATE OR REPLACE FUNCTION baton.sweep(after text, rows integer, at bigint) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -42,7 +14,7 @@ DECLARE
 BEGIN
   IF NOT pg_try_advisory_xact_lock(4702111234474983746) THEN RETURN NULL; END IF;
   PERFORM set_config('synchronous_commit', 'off', true);
-  -- Whoever changed the schema last may have died before it could.
+  -- The client that changed the schema last may have died before it could do this.
   PERFORM FROM baton.lock l WHERE l.key = 'BATON:schema' FOR NO KEY UPDATE SKIP LOCKED;
   IF FOUND THEN PERFORM baton.tell_version(); END IF;
   SELECT array_agg(o.key ORDER BY o.key) INTO seen
@@ -69,8 +41,8 @@ BEGIN
   RETURN CASE WHEN cardinality(seen) < rows THEN '' ELSE seen[cardinality(seen)] END;
 END $$;
 
--- Every token from now on is above `floor`. The lock that ALTER SEQUENCE takes keeps others from
--- drawing meanwhile. For the owner of the schema.
+-- Every token from now on is above `floor_token`. ALTER SEQUENCE takes a lock that keeps others
+-- from drawing tokens meanwhile. For the owner of the schema.
 CREATE OR REPLACE FUNCTION baton.raise_tokens(floor_token bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE

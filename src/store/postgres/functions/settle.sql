@@ -1,11 +1,12 @@
--- What src/core/settle.cc does: bring a name up to date, and change who holds it. Every function
--- here but settle(…, locked => false) expects the row of the name to be locked.
+-- What src/core/settle.cc does: bring a name up to date and change its holders. Every function
+-- here but settle(…, locked => false) needs the row of the name to be locked.
 
+-- The time in microseconds since 1970: the server's clock, or `at` in tests.
 CREATE OR REPLACE FUNCTION baton.micros(at bigint) RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(at, (date_part('epoch', clock_timestamp()) * 1000000)::bigint)
 $$;
 
--- The modes that cannot stand beside this one, as bits.
+-- The modes that are incompatible with this one, as bits.
 CREATE OR REPLACE FUNCTION baton.clash(mode smallint) RETURNS integer LANGUAGE sql IMMUTABLE AS $$
   SELECT ('{32,60,50,58,62,63}'::integer[])[mode + 1]
 $$;
@@ -15,12 +16,13 @@ LANGUAGE sql IMMUTABLE AS $$
   SELECT (('{32,60,50,58,62,63}'::integer[])[a + 1] >> b) & 1 = 1
 $$;
 
+-- Whether a holder in mode `held` may do all that `asked` allows.
 CREATE OR REPLACE FUNCTION baton.covers(held smallint, asked smallint) RETURNS boolean
 LANGUAGE sql IMMUTABLE AS $$
   SELECT (('{1,3,5,13,31,63}'::integer[])[held + 1] >> asked) & 1 = 1
 $$;
 
--- Puts a holder where there is room for it.
+-- Adds a holder: in the row of the name if no live holder is there, else in baton.holder.
 CREATE OR REPLACE FUNCTION baton.put(h baton.holder, now_us bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -54,7 +56,7 @@ BEGIN
     WHERE l.key = k AND l.crowded AND NOT EXISTS (SELECT FROM baton.holder h WHERE h.key = k);
 END $$;
 
--- A holder's new time, mode, token and state; null leaves what is there.
+-- Sets a holder's time, mode, token and state; null leaves a value as it is.
 CREATE OR REPLACE FUNCTION baton.change_holder(
   k text, g uuid, new_expires bigint, new_since bigint, new_state smallint, new_mode smallint,
   new_token bigint) RETURNS void
@@ -73,8 +75,9 @@ BEGIN
     WHERE h.key = k AND h.grant_id = g;
 END $$;
 
--- Forgets whoever has expired. Whoever lets somebody else in because they have must do so: a claim or
--- a renewal that began earlier and was held up judges the row of the name by its own, older time.
+-- Removes the holders that have expired. Every function that admits somebody because a holder has
+-- expired must call this: a claim or a renewal that started earlier, and then waited for the row
+-- lock, still judges the row by its own, older time.
 CREATE OR REPLACE FUNCTION baton.drop_lapsed(k text, now_us bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -86,7 +89,7 @@ BEGIN
     WHERE l.key = k AND NOT EXISTS (SELECT FROM baton.holder h WHERE h.key = k);
 END $$;
 
--- Takes a grant out of the queue: class 0, 1 or (null) both. Tells whether it was there.
+-- Removes a grant from the queue: class 0, 1 or (null) both. Returns whether it was there.
 CREATE OR REPLACE FUNCTION baton.drop_waiter(k text, g uuid, of_class smallint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -98,7 +101,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- A full queue of notifications would fail the commit; nobody needs a wake-up so badly.
+-- A full notification queue would fail the commit, and a wake-up is only a hint: skip it then.
 CREATE OR REPLACE FUNCTION baton.wake(channel text, g uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   IF channel <> '' AND pg_notification_queue_usage() < 0.9 THEN
@@ -106,6 +109,7 @@ BEGIN
   END IF;
 END $$;
 
+-- Makes a waiter the holder; it must claim the name within its hand-off time.
 CREATE OR REPLACE FUNCTION baton.promote(w baton.waiter, now_us bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -118,13 +122,12 @@ BEGIN
   PERFORM baton.wake(w.channel, w.grant_id);
 END $$;
 
--- Promotes every waiter whose turn it is, and wakes those whose turn it is but who must ask again
--- themselves, if anything was `freed`. Gives 2 if it promoted, else 1 if it woke, else 0. Unlocked
--- it changes nothing and gives 1 if there is something to do.
+-- Promotes every waiter whose turn has come. Wakes the waiters for several names whose turn has
+-- come, which must ask again themselves, if anything was `freed`. Returns 2 if it promoted, else
+-- 1 if it woke, else 0. Unlocked, it changes nothing and returns 1 if there is something to do.
 --
--- The queue is read from its head and no further than somebody could still be let in: behind a
--- waiter for X that is one row. What has expired or gone stale is left where nobody looks; every
--- reader passes over it.
+-- Reads the queue from its head, only as far as a waiter could still be admitted: behind a waiter
+-- for X that is one row. Expired and stale rows further back stay; every reader skips them.
 CREATE OR REPLACE FUNCTION baton.settle(k text, now_us bigint, freed boolean, locked boolean)
 RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -178,7 +181,7 @@ BEGIN
     EXIT WHEN w.class = 1 AND (held | ahead) = 63;
   END LOOP;
   IF NOT locked THEN RETURN 0; END IF;
-  -- So that they are not woken for it again.
+  -- So that the same expired holder does not wake them again.
   IF lapsed AND did > 0 THEN PERFORM baton.drop_lapsed(k, now_us); END IF;
   IF dropped OR did > 0 THEN
     UPDATE baton.lock l SET waiting = EXISTS (SELECT FROM baton.waiter v WHERE v.key = k)

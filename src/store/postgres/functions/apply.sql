@@ -1,4 +1,4 @@
--- The way in for every request that the short ways of quick.sql do not settle.
+-- Answers any request; every fast path in ../statements falls back to this.
 
 CREATE OR REPLACE FUNCTION baton.answer(r baton.request, now_us bigint, locked boolean)
 RETURNS baton.reply LANGUAGE plpgsql AS $$
@@ -30,8 +30,8 @@ BEGIN
   RETURN reply;
 END $$;
 
--- Whether a request may be answered without locks: it looks only, or it is likely to find nothing
--- to do. Others would be looked at twice.
+-- Whether to try a request without locks first: it only reads, or will probably find nothing to
+-- do. Any other request would be answered twice.
 CREATE OR REPLACE FUNCTION baton.may_only_look(r baton.request) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -40,8 +40,8 @@ BEGIN
   RETURN NOT EXISTS (SELECT FROM baton.lock l WHERE l.key = ANY (r.keys));
 END $$;
 
--- Makes the rows that are not there and locks all of them in the order of the keys, so that two
--- batches never wait for each other. The update never happens; the lock that it takes first does.
+-- Creates the missing rows and locks all of them in the order of the keys, so that two batches
+-- never deadlock. The update never happens; the row lock that it takes first does.
 CREATE OR REPLACE FUNCTION baton.lock_names(ks text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO baton.lock AS l (key)
@@ -49,9 +49,9 @@ BEGIN
     ON CONFLICT (key) DO UPDATE SET expires = l.expires WHERE false;
 END $$;
 
--- Answers a batch as src/core/apply.cc would, one request after the other. First whatever needs no
--- lock, then, when the names of the others are locked, those. A request that shares a name with an
--- earlier one that waits for its lock waits as well, so that their order stays.
+-- Answers a batch as src/core/apply.cc would, one request after the other: first the requests
+-- that need no lock, then, when their names are locked, the others. A request that shares a name
+-- with an earlier request that needs locks waits for them too, so that their order stays.
 CREATE OR REPLACE FUNCTION baton.apply_all(rs baton.request[], at bigint)
 RETURNS SETOF baton.reply LANGUAGE plpgsql AS $$
 DECLARE
@@ -86,13 +86,13 @@ BEGIN
     durable := durable OR reply.durable;
     RETURN NEXT reply;
   END LOOP;
-  -- What is lost with a release, a place in a queue or a refresh comes back by itself: a lock is
-  -- free after its TTL, a waiter asks again. A grant, a note or a tombstone must be on disk.
+  -- A crash may lose a release (the lock expires) or a place in a queue (the waiter asks again). It
+  -- must not lose a grant, a note or a tombstone.
   IF NOT durable THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
 END $$;
 
--- The same for requests as parallel arrays; the names of all requests stand one after the other in
--- `keys` and `modes`, counts[i] of them belong to request i.
+-- The same for requests as parallel arrays. `keys` and `modes` are the names of all requests, one
+-- after the other; counts[i] of them belong to request i.
 CREATE OR REPLACE FUNCTION baton.apply(
   verbs smallint[], grants uuid[], counts integer[], keys text[], modes smallint[], ttls bigint[],
   tickets bigint[], handoffs bigint[], at_leasts bigint[], tombstones bigint[], if_belows bigint[],

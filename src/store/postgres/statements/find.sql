@@ -1,0 +1,1 @@
+SELECT * FROM baton.find(:prefix, :after, :idle, :max_rows, :max_waiters, :test_clock)

@@ -1,0 +1,1 @@
+SELECT baton.sweep(:after, :max_rows, :test_clock)
