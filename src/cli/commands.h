@@ -119,6 +119,10 @@ struct NodeArguments {
   bool live = false;
 };
 
+struct PartitionArguments {
+  std::string set;
+};
+
 struct PolicyArguments {
   std::string file;
   std::string timeout = "1m";
@@ -152,6 +156,7 @@ Result<int> job_run(Context& context, const JobArguments& arguments);
 Result<int> job_skip(Context& context, const JobArguments& arguments);
 Result<int> job_forget(Context& context, const JobArguments& arguments);
 Result<int> node_list(Context& context, const NodeArguments& arguments);
+Result<int> partition_list(Context& context, const PartitionArguments& arguments);
 Result<int> version(Context& context);
 Result<int> completion(Context& context, const std::string& shell);
 

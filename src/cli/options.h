@@ -26,6 +26,7 @@ struct Arguments {
   PolicyArguments policy;
   JobArguments job;
   NodeArguments node;
+  PartitionArguments partition;
   std::string shell;
   bool wants_help = false;  // of help_of
   std::vector<std::string> help_of;

@@ -39,4 +39,6 @@ void add_leader(Command& root, Arguments& all);
 void add_job(Command& root, Arguments& all);
 void add_node(Command& root, Arguments& all);
 
+void add_partition(Command& root, Arguments& all);
+
 }  // namespace baton::cli

@@ -222,7 +222,7 @@ TEST_P(Callback, many_callers_without_threads_exclude_each_other) {
       if (++holding > 1) overlap = true;
       --holding;
       lease->release_async([&, left](const Result<void>& released) {
-        EXPECT_TRUE(released);
+        EXPECT_TRUE(released) << released.error().message;
         ++turns;
         take(locks, left - 1);
       });

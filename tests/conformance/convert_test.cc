@@ -250,7 +250,7 @@ TEST_P(Convert, a_convert_that_waits_keeps_its_place) {
           time->advance(1ms);
           return false;
         },
-        120s, 2ms);
+        120s, 5ms);
   };
   auto up = converting(*lease, kExclusive, 600s);
   ASSERT_TRUE(poll_until([&] { return asked() >= 1; }));

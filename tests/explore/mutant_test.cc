@@ -1,5 +1,5 @@
-// Linked with one source of the core, or of the clients, that has a flaw put in: the exploration
-// must find it.
+// Linked with one source of the core, of the clients or of the partitions that has a flaw put in:
+// the exploration must find it.
 
 #include <gtest/gtest.h>
 
@@ -10,26 +10,10 @@
 #include <iostream>
 #include <sstream>
 
-#include "explore/explorer.h"
-#include "explore/fences.h"
+#include "explore/mutant.h"
 
 namespace baton::explore {
 namespace {
-
-// A little of every world, then more: a flaw shows early in one of them, and which one is not for
-// the mutant to say.
-Report first_finding() {
-  if (Report report = explore_fences(); !report.problem.empty()) return report;
-  for (const std::size_t most : {20'000, 200'000, 1'000'000, 5'000'000}) {
-    for (Setting setting : all_settings()) {
-      setting.max_states = most;
-      setting.live_every = 1;
-      Report report = explore(setting);
-      if (!report.problem.empty()) return report;
-    }
-  }
-  return {};
-}
 
 TEST(Mutant, is_killed_by_the_exploration) {
   const char* name = std::getenv("BATON_MUTANT");

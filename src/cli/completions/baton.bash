@@ -40,11 +40,11 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node help version completion"
+      words="run elect leader lock fence store policy job node partition help version completion"
       words+=" --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node version completion --help"
+      words="run elect leader lock fence store policy job node partition version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -87,6 +87,8 @@ _baton() {
     "job "*) words="$common" ;;
     "node ") words="list --help" ;;
     "node list") words="--live $common" ;;
+    "partition ") words="list --help" ;;
+    "partition list") words="$common" ;;
     "completion "*) words="bash zsh fish --json --help" ;;
     "version "*) words="--json --help" ;;
   esac

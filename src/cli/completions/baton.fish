@@ -1,7 +1,7 @@
 # fish completion for baton: baton completion fish > ~/.config/fish/completions/baton.fish
 
 complete -c baton -f
-set -l nouns run elect leader lock fence store policy job node help version completion
+set -l nouns run elect leader lock fence store policy job node partition help version completion
 set -l top "not __fish_seen_subcommand_from $nouns"
 complete -c baton -n $top -a run -d 'Run a command under a lock'
 complete -c baton -n $top -a elect -d 'Run a command while we lead'
@@ -12,13 +12,14 @@ complete -c baton -n $top -a store -d 'Look after the store of the locks'
 complete -c baton -n $top -a policy -d 'Say what may be locked, and how'
 complete -c baton -n $top -a job -d 'Look at scheduled jobs, and tell them what to do'
 complete -c baton -n $top -a node -d 'Look at the processes of the fleet'
+complete -c baton -n $top -a partition -d 'See how sets of partitions are divided'
 complete -c baton -n $top -a help -d 'Show the help of a command'
 complete -c baton -n $top -a version -d 'Show the version'
 complete -c baton -n $top -a completion -d 'Print a completion script'
 
 for pair in 'leader show resign transfer' 'lock find list show break forget stats' 'fence check rebase install' \
     'store migrate status doctor' 'policy check apply show' \
-    'job list show pause resume run skip forget' 'node list' 'completion bash zsh fish'
+    'job list show pause resume run skip forget' 'node list' 'partition list' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
     set -l noun $words[1]
     set -l verbs $words[2..]

@@ -30,6 +30,7 @@ _baton() {
       'policy:say what may be locked, and how'
       'job:look at scheduled jobs, and tell them what to do'
       'node:look at the processes of the fleet'
+      'partition:see how sets of partitions are divided'
       'help:show the help of a command'
       'version:show the version'
       'completion:print a completion script'
@@ -44,12 +45,13 @@ _baton() {
     case $noun in
       leader) compadd show resign transfer; return ;;
       lock) compadd find list show break forget stats; return ;;
-      help) compadd run elect leader lock fence store policy job node version completion; return ;;
+      help) compadd run elect leader lock fence store policy job node partition version completion; return ;;
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
       job) compadd list show pause resume run skip forget; return ;;
       node) compadd list; return ;;
+      partition) compadd list; return ;;
       completion) compadd bash zsh fish; return ;;
     esac
   fi
@@ -119,6 +121,7 @@ _baton() {
     'job run') _arguments '--wait=[how long to wait]:time:' $common "$owner" '1:job:' ;;
     job*) _arguments $common "$owner" '1:job:' ;;
     'node list') _arguments '--live[only those that are there]' $common "$owner" ;;
+    'partition list') _arguments $common "$owner" '1:set:' ;;
     'policy check') _arguments "$json" "$help" '1:file:_files' ;;
     'policy apply')
       _arguments '--timeout=:time:' '--replace[even an unreadable one]' $common "$owner" \
