@@ -73,9 +73,9 @@ class LockClient::Core : public std::enable_shared_from_this<LockClient::Core> {
                           RetryPlan plan);
 
   Result<Request> prepare(const std::vector<LockName>& set, const AcquireOptions& options);
-  // Makes a lease of a granted acquire. Moves from the set, the request and the reply. Nothing if the
-  // reply took longer than the lease lasts: then the lease is released in the background, and `set`
-  // is as before.
+  // Makes a lease of a granted acquire. Moves from the set, the request and the reply. Nothing if
+  // the reply took longer than the lease lasts: then the lease is released in the background, and
+  // `set` is as before.
   std::optional<Lease> lease(std::vector<LockName>& set, Request& request, Reply& reply,
                              Instant sent);
   // What to do about an acquire that was not granted at once: wait by this plan, or fail.

@@ -14,7 +14,7 @@
 
 #include "baton/job_control.h"
 #include "baton/locks.h"
-#include "integration/postgres_database.h"
+#include "integration/postgres/postgres_database.h"
 #include "sql/connection.h"
 #include "support/process.h"
 #include "support/temp_dir.h"

@@ -216,8 +216,9 @@ TEST_P(SqlConnection, a_waiting_writer_goes_on_when_the_lock_is_free) {
   ASSERT_TRUE(add(1));
   auto first = Transaction::begin(*connection_).value();
   ASSERT_TRUE(first.query("UPDATE item SET name = 'first'"));
-  const auto second = open();
-  const auto busy = second->query("UPDATE item SET name = 'second'", {}, BootClock::now() + 100ms);
+  // Ended by the database itself: at a deadline of the caller it could still take effect later.
+  const auto second = open({.statement_timeout = 100ms});
+  const auto busy = second->query("UPDATE item SET name = 'second'", {}, BootClock::now() + 5s);
   ASSERT_FALSE(busy);
   EXPECT_TRUE(busy.error().retryable) << busy.error().message;
   std::jthread waiting([&] {
