@@ -89,12 +89,13 @@ endfunction()
 function(baton_install_package)
   get_property(BATON_COMPONENTS GLOBAL PROPERTY BATON_COMPONENTS)
   get_property(BATON_COMPONENT_TABLE GLOBAL PROPERTY BATON_COMPONENT_TABLE)
+  # Not beside bin/: with that in PATH, find_package would take this one, which has no components yet.
+  set(made "${BATON_GENERATED_DIR}/package")
   configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/baton-config.cmake.in"
-    "${PROJECT_BINARY_DIR}/baton-config.cmake" INSTALL_DESTINATION "${BATON_PACKAGE_DIR}")
-  write_basic_package_version_file("${PROJECT_BINARY_DIR}/baton-config-version.cmake"
+    "${made}/baton-config.cmake" INSTALL_DESTINATION "${BATON_PACKAGE_DIR}")
+  write_basic_package_version_file("${made}/baton-config-version.cmake"
     COMPATIBILITY SameMinorVersion)
-  install(FILES "${PROJECT_BINARY_DIR}/baton-config.cmake"
-                "${PROJECT_BINARY_DIR}/baton-config-version.cmake"
+  install(FILES "${made}/baton-config.cmake" "${made}/baton-config-version.cmake"
                 "${PROJECT_SOURCE_DIR}/cmake/FindHiredis.cmake"
     DESTINATION "${BATON_PACKAGE_DIR}" COMPONENT development)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/baton" "${BATON_GENERATED_DIR}/include/baton"

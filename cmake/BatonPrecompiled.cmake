@@ -26,6 +26,8 @@ function(baton_precompile_for kind)
     add_library(${target} OBJECT EXCLUDE_FROM_ALL "${source}")
   else()
     add_executable(${target} EXCLUDE_FROM_ALL "${source}")
+    set_target_properties(${target} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY "${BATON_GENERATED_DIR}")  # nobody wants it in PATH
   endif()
   baton_target_defaults(${target})
   if(NOT kind STREQUAL "test")

@@ -13,7 +13,7 @@
 namespace baton::gateway {
 
 // The custom resources of one type in a namespace. Every call returns within seconds. Thread-safe.
-// An object that cannot be read counts as none, so that it troubles nobody but whoever made it.
+// An object that cannot be read counts as none, so that it troubles only its maker.
 template <typename Object>
 class KubernetesResource {
  public:

@@ -68,7 +68,7 @@ struct Guard {
 
 // Promises no more than a Kubernetes API server does: names are unique, a read sees what was
 // written before. That of one fingerprint or target at most one object is active is not the
-// store's promise but that of whoever writes, under a lock: between asking for the active one and
+// store's promise but that of the writer, under a lock: between asking for the active one and
 // making another, anything can happen. A store that can, refuses the write of a guard that has been
 // overtaken (Code::fenced).
 //

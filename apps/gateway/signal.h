@@ -24,7 +24,7 @@ struct Signal {
 //    "fingerprint": …}
 //
 // alertName and resource are required; a field that is not listed here is an error, because a
-// mistyped one would go unnoticed. Errors are bad_request, in words for whoever sent it.
+// mistyped one would go unnoticed. Errors are bad_request, in words for the sender.
 [[nodiscard]] Result<Signal> parse_signal(std::string_view json);
 
 // SHA-256 over alert, namespace, kind and name, with a ':' between them.

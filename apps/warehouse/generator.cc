@@ -105,7 +105,7 @@ class Writer {
         if (auto ok = insert(database, stamp); !ok) return ok;
       }
       if (open_meanwhile) std::this_thread::sleep_for(wait);
-      // Whoever says how late rows can be has to keep to it.
+      // A source that says how late rows can be has to keep to it.
       too_late = settings_.late > Millis(0) && Clock::now() - stamped > settings_.late;
       if (too_late) return Error{.code = Code::timed_out, .message = "too late"};
       return {};

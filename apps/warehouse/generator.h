@@ -1,6 +1,6 @@
 #pragma once
 
-// Stands for the systems that write into the source. It makes what is hard for whoever reads it:
+// Stands for the systems that write into the source. It makes what is hard for a reader:
 // rows that become visible long after their time, transactions that commit in another order than
 // they began, many rows of the same time, ids in no order at all.
 

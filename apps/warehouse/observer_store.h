@@ -58,7 +58,7 @@ class ObserverStore {
   Result<void> install();
   Result<void> add_observer(const std::string& type, const std::string& name, Cursor cursor);
 
-  // The active observers of the type. From here on the fence knows this lease: whoever polled
+  // The active observers of the type. From here on the fence knows this lease: a node that polled
   // before it cannot write any more, so what is read here does not change under our feet.
   Result<std::vector<Observer>> begin(const Poll& poll);
 

@@ -83,10 +83,11 @@ void Stage::tell(const std::string& what) {
 void Stage::draw() {
   const std::string picture = picture_();
   if (!terminal_) return;
-  std::string out;
+  std::string out = "\033[?7l";  // a line that wraps would not be drawn over
   if (drawn_ > 0) out += "\033[" + std::to_string(drawn_) + "A\033[J";
   out += picture + "\n";
   for (const auto& event : events_) out += "  " + event + "\n";
+  out += "\033[?7h";
   drawn_ = static_cast<std::size_t>(std::count(picture.begin(), picture.end(), '\n')) + 1 +
            events_.size();
   std::fputs(out.c_str(), stdout);

@@ -66,6 +66,7 @@ int main(int argc, char** argv) {
 
   std::ifstream file(argv[2]);
   const std::string yaml{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return fail({.message = "cannot read " + std::string(argv[2])});
   const auto config = baton::JobConfig::parse(yaml);
   if (!config) return fail(config.error());
   auto locks = baton::open(argv[1], {.owner = argv[3]});

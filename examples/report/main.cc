@@ -56,6 +56,6 @@ int main(int argc, char** argv) {
       !run(database.get(), "COMMIT")) {
     return fail(PQerrorMessage(database.get()));
   }
-  std::printf("wrote the report of %s\n", month.c_str());
+  std::printf("the report of %s is written\n", month.c_str());
   return 0;
 }  // the lock is released here

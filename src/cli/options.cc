@@ -15,7 +15,7 @@ constexpr const char* kName =
 void add_run(Command& app, Arguments& all) {
   auto run_app = app.add_command(
       "run", "Run a command under a lock",
-      "  baton run nightly-report --ttl 1m -- ./report.sh\n"
+      "  baton run nightly-report --at-least-for 1m -- ./report.sh\n"
       "  baton run page/fs-1/doc-7/3 --predicate extracting --wait 30s -- extract 3\n\n"
       "CMD finds BATON_NAME, BATON_TOKEN, BATON_GRANT, BATON_MODE and BATON_FENCE in its\n"
       "environment.\n"
@@ -111,7 +111,7 @@ void add_lock(Command& root, Arguments& all) {
   auto forget = lock.add_command(
       "forget", "Remove what the store keeps of a lock, if that is damaged",
       "  baton lock forget nightly-report --damaged\n\n"
-      "Whoever holds the lock is not told: first make sure that nobody does. Its note is lost.");
+      "The holder of the lock is not told: first make sure that there is none. The note is lost.");
   forget.add("NAME", all.forget.name, kName).type("").required();
   forget.add("--damaged", all.forget.damaged, "Required: nothing else can be forgotten");
   forget.add("--key", all.forget.key, "NAME is a key, as the doctor shows it");
@@ -237,9 +237,11 @@ void add_rest(Command& root, Arguments& all) {
 void describe(Command& root, Arguments& all) {
   root.footer(
       "Examples:\n"
-      "  baton run nightly-report --ttl 1m -- ./report.sh    on every machine; one runs it\n"
-      "  baton elect outbox -- ./publisher                   on every machine; the leader runs it\n"
-      "  baton lock list                                     who holds what\n\n"
+      "On every machine; one runs it:\n"
+      "  baton run nightly-report --at-least-for 1m -- ./report.sh\n"
+      "  baton elect outbox -- ./publisher\n"
+      "Who holds what:\n"
+      "  baton lock list\n\n"
       "The store is --store, $BATON_STORE, 'store:' in baton.yaml (here or in\n"
       "$XDG_CONFIG_HOME/baton), or else a file of your own in $XDG_STATE_HOME/baton.");
   root.group_help(kCommonOptions);

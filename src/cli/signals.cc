@@ -15,7 +15,7 @@ constexpr std::array kOurs = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
 
 constexpr int kLookEveryMs = 20;
 
-// Whoever started us under nohup or in the background does not want to be ended by it; a blocked
+// A user who started us under nohup or in the background does not want to be ended by it; a blocked
 // signal would come all the same.
 bool ignored(int number) {
   struct sigaction now {};

@@ -17,8 +17,10 @@ std::string path_of(const std::string& key) {
 std::string held_by(const Reply& reply) {
   if (reply.holders.empty()) return "others wait for it";
   const HolderInfo& first = reply.holders.front();
-  std::string text = "held by " + (first.owner.empty() ? "somebody" : first.owner) + " (token " +
-                     std::to_string(first.token) + ")";
+  std::string text =
+      (first.released ? "released, but kept by the at-least-for time of " : "held by ") +
+      (first.owner.empty() ? "somebody" : first.owner) + " (token " + std::to_string(first.token) +
+      ")";
   if (reply.holders.size() > 1) {
     text += " and " + std::to_string(reply.holders.size() - 1) + " more";
   }

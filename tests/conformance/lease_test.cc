@@ -109,7 +109,10 @@ TEST_P(Client, breaking_a_lock_ends_one_that_is_released_and_only_stays_taken) {
   auto lease = a.locks.acquire(kName, {.ttl = 20s, .at_least_for = 1h});
   ASSERT_TRUE(lease);
   ASSERT_TRUE(lease->release());
-  EXPECT_EQ(b.locks.try_acquire(kName, kShort).error().code, Code::busy);
+  const auto busy = b.locks.try_acquire(kName, kShort);
+  ASSERT_FALSE(busy);
+  EXPECT_EQ(busy.error().code, Code::busy);
+  EXPECT_NE(busy.error().message.find("released"), std::string::npos) << busy.error().message;
   const auto hit = b.locks.break_lock(kName, {.reason = "the night is over"});
   ASSERT_TRUE(hit) << hit.error().message;
   EXPECT_EQ(hit->size(), 1U);

@@ -94,7 +94,9 @@ void report_check(Context& context, const std::vector<FenceToken>& claims, bool 
         claims.size() == 1 ? "" : fmt::format(", with {} more of its lease,", claims.size() - 1);
     context.out.line(printable(fmt::format(
         "{}: token {}{} {}", key, token, others,
-        accepted ? "would be accepted" : "would be refused: a newer holder has been there")));
+        accepted ? "would be accepted"
+                 : "would be refused: a newer holder has been there (if the locks were restored "
+                   "or moved, see baton fence rebase)")));
   }
 }
 

@@ -20,7 +20,7 @@ namespace {
 constexpr Millis kLookEvery{200};
 constexpr Millis kOpenLimit{10'000};
 constexpr std::string_view kNotTold =
-    "whoever held the lock was not told and may still be writing; only a fence on the data stops "
+    "the holder was not told and may still be writing; only a fence on the data stops "
     "it";
 constexpr std::string_view kNotWaitedFor =
     "the holder was not waited for and may still be writing; only a fence on the data stops it";

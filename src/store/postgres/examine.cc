@@ -65,7 +65,7 @@ class Examiner : private Findings {
     if (!line.has_password || !may_be_plain || is_local(line.host)) return;
     add("password-in-clear", Severity::warning,
         "the password may go over the network as it is (sslmode is " + line.sslmode + ")",
-        "whoever is on the way can take, break and forget any lock",
+        "anyone on the network path can take, break and forget any lock",
         "add ?sslmode=verify-full&sslrootcert=FILE to the URL");
   }
 
@@ -84,7 +84,7 @@ class Examiner : private Findings {
       add("foreign-owner", Severity::danger,
           "another role than the owner of the schema owns " + *foreign,
           "that role can change it at any time, and with it who gets which lock; whatever a "
-          "function does, it does with the rights of whoever locks",
+          "function does, it does with the rights of the role that locks",
           "ALTER … OWNER TO the owner of the schema; drop it only if it is not Baton's, for with "
           "it "
           "go the locks and notes that it holds");

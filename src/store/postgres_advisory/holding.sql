@@ -76,7 +76,7 @@ BEGIN
     RETURN;
   END IF;
   token := nextval('baton_advisory.counter');
-  -- Whoever holds it exclusively is alone; whoever shares it knows that no exclusive one is left.
+  -- An exclusive holder is alone; a shared holder knows that no exclusive one is left.
   DELETE FROM baton_advisory.term t
     WHERE t.lock_key = p_lock AND (p_mode = 5 OR t.mode = 5 OR t.pid = pg_backend_pid());
   DELETE FROM baton_advisory.waiter w WHERE w.pid = pg_backend_pid();

@@ -1,4 +1,4 @@
--- Version 1 of the schema. Run in one transaction, by whoever may create a schema.
+-- Version 1 of the schema. Run in one transaction, by a role that may create a schema.
 --
 -- The locks themselves are advisory locks of sessions: nothing here decides who holds one. These
 -- tables remember what a session cannot: tokens, notes, who it is, and what must still be waited

@@ -7,7 +7,9 @@
 
 namespace baton::store::redis {
 
-// The little of MessagePack that the scripts and we say to each other, added to a text.
+// The part of MessagePack that the scripts and the client use. Not msgpack-cxx: it unpacks into a
+// tree on the heap, five times slower for a reply of three values, and its header takes two seconds
+// to compile.
 class Packer {
  public:
   explicit Packer(Bytes& out) : bytes_(out) {}

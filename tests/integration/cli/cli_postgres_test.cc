@@ -112,7 +112,7 @@ TEST_F(CliPostgres, the_program_of_the_readme_writes_its_report_once) {
   ASSERT_EQ(baton({"fence", "install", "--database", env_["BATON_STORE"]}).status.code, 0);
   place().server.sql("CREATE TABLE report (month text PRIMARY KEY)", place().database());
   const auto first = report();
-  EXPECT_EQ(first.out, "wrote the report of 2026-11\n") << first.err;
+  EXPECT_EQ(first.out, "the report of 2026-11 is written\n") << first.err;
   EXPECT_EQ(report().status.code, 0) << "it is written already";
   EXPECT_EQ(place().server.sql("SELECT count(*) FROM report", place().database()), "1");
   // A newer holder has been there.

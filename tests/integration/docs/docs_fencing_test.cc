@@ -140,6 +140,31 @@ TEST_F(DocsFencing, on_postgresql_an_overtaken_writer_fails) {
   EXPECT_EQ(session.sql("SELECT count(*) FROM report"), "1");
 }
 
+TEST_F(DocsFencing, on_postgresql_a_shell_script_of_an_overtaken_holder_fails_and_writes_nothing) {
+  const auto scripts = blocks(text, "sh");
+  ASSERT_EQ(scripts.size(), 1U);
+  const Database database;
+  install(database.url());
+  Session session(database.url());
+  session.sql("CREATE TABLE report (month text PRIMARY KEY)");
+  const auto run_under = [&](const std::string& lease) {
+    auto made = options({});
+    made.argv = {"/bin/sh", "-c", scripts[0]};
+    made.env["DATABASE"] = database.url();
+    made.env["BATON_FENCE"] = lease;
+    return run(made);
+  };
+  const std::string first = next_lease(store());
+  const std::string second = next_lease(store());
+  EXPECT_TRUE(run_under(second).status.success());
+  EXPECT_EQ(session.sql("SELECT count(*) FROM report"), "1");
+  session.sql("DELETE FROM report");
+  const Finished late = run_under(first);
+  EXPECT_FALSE(late.status.success());
+  EXPECT_NE(late.err.find("fenced"), std::string::npos) << late.err;
+  EXPECT_EQ(session.sql("SELECT count(*) FROM report"), "0");
+}
+
 TEST_F(DocsFencing, on_postgresql_a_role_needs_the_grant_that_is_printed) {
   ASSERT_EQ(sql.size(), 4U);
   const Database database;
