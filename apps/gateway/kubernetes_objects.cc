@@ -42,8 +42,8 @@ std::optional<Object> oldest(std::vector<Record<Object>> records, IsOne is_one) 
 }
 
 // An API server cannot write one object on condition of another. But it orders all writes: if, at
-// the moment when ours was made, there was another active one, then the maker of that one was faster
-// although we had the lock, so it was ours no more. Ours goes, and the first one stays.
+// the moment when ours was made, there was another active one, then the maker of that one was
+// faster although we had the lock, so it was ours no more. Ours goes, and the first one stays.
 //
 // Without an answer ours may stay as well. It is not deleted on suspicion: if there is no other, as
 // nearly always, somebody may have been told meanwhile that it was counted there.

@@ -92,7 +92,8 @@ Result<std::vector<FenceToken>> in_fence_order(std::span<const FenceToken> token
   }
   std::vector<FenceToken> sorted(tokens.begin(), tokens.end());
   for (const FenceToken& token : sorted) {
-    if (token.key.empty() || token.key.size() > kMaxKeyBytes || token.token == 0 ||
+    if (token.key.empty() || token.key.size() > kMaxKeyBytes ||
+        token.key.find('\0') != std::string::npos || token.token == 0 ||
         token.token > kMaxFenceToken || token.mode > Mode::X) {
       return bad_request("a fence takes a name, a mode and a token from 1 to " +
                          std::to_string(kMaxFenceToken));

@@ -1,5 +1,5 @@
 // What an election promises, on whatever store the program was built for. The rest of an elector
-// knows nothing of stores: tests/unit/elector_*test.cc.
+// knows nothing of stores: tests/unit/election/.
 
 #include <gtest/gtest.h>
 

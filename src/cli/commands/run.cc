@@ -130,7 +130,7 @@ Result<int> supervise(Context& context, Lease& lease, Child& child, const Signal
 Error explain_timeout(LockClient& locks, const Plan& plan, Error error) {
   const std::string name = print_path(plan.what.name);
   error.message = fmt::format("{} was not free within {}", name, policy::print_duration(plan.wait));
-  const auto info = locks.get(plan.what.name);
+  const auto info = locks.get(plan.what.name, Millis(500));  // only to say more: the wait is over
   if (info && !info->holders.empty()) {
     const auto& holder = info->holders.front();
     error.message += fmt::format("; held by {} for {}, {} waiting", holder.owner,

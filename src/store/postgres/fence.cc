@@ -150,7 +150,10 @@ Result<void> fence_alone(PGconn* connection, std::span<const FenceToken> tokens)
 
 Result<Token> highest_fenced(PGconn* connection) {
   PGresult* result =
-      PQexec(connection, "SELECT coalesce(max(t), 0) FROM baton_fence.seen s, unnest(s.tokens) t");
+      // Qualified: a function unnest(bigint[]) of another role would fit better than the server's.
+      PQexec(connection,
+             "SELECT coalesce(pg_catalog.max(t), 0)"
+             " FROM baton_fence.seen s, pg_catalog.unnest(s.tokens) t");
   const postgres::Rows rows(result);
   if (!worked(result)) return error_of(connection, result);
   const std::string_view text = rows.text(0, 0);

@@ -29,7 +29,9 @@ local function baton_fence_all(asks, only_look)
   end
   for _, ask in ipairs(asks) do
     local key, mode, token = ask[1], ask[2], ask[3]
-    if key == '' or key == 'baton_fence:' then error('a fence takes a name') end
+    if key == '' or key == 'baton_fence:' or string.find(key, '%z') then
+      error('a fence takes a name')
+    end
     if not clashes[mode] then error('unknown lock mode') end
     if not string.match(token, '^[1-9]%d*$') or above(token, '4611686018427387904') then
       error('a token is a number above zero and at most 4611686018427387904')

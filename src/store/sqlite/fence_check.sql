@@ -6,7 +6,8 @@ WITH
   entry AS (
     SELECT value ->> 'name' AS name, value ->> 'mode' AS mode, value ->> 'token' AS token,
            json_type(value, '$.name') AS name_type, json_type(value, '$.token') AS token_type
-    FROM json_each(iif(json_type(?1) = 'array', ?1, '[]'))),
+    -- SQLite ends a text at a NUL, and would take the name or token before it.
+    FROM json_each(iif(json_type(?1) = 'array' AND instr(?1, '\u0000') = 0, ?1, '[]'))),
   ask AS (
     SELECT iif(name_type = 'text', name, '') AS name, coalesce(mode, '') AS mode,
            -- Digits only: CAST alone would take the 4 of '4.5' and the 42 of '42x'.

@@ -305,6 +305,7 @@ TYPED_TEST(FenceLease, a_token_is_a_whole_number_in_plain_digits_and_a_name_is_t
                             R"("42 ")",
                             R"("+42")",
                             R"("042")",
+                            R"("42\u0000x")",
                             R"("")",
                             R"("-42")",
                             "-42",
@@ -318,8 +319,9 @@ TYPED_TEST(FenceLease, a_token_is_a_whole_number_in_plain_digits_and_a_name_is_t
     EXPECT_FALSE(this->data_->write_text(entry(R"("a")", token))) << token;
     EXPECT_FALSE(parse_fence_tokens(entry(R"("a")", token))) << token;
   }
-  for (const std::string& name : {std::string(R"("")"), std::string("5"), std::string("null"),
-                                  std::string(R"(["a"])"), '"' + long_name + '"'}) {
+  for (const std::string& name :
+       {std::string(R"("")"), std::string("5"), std::string("null"), std::string(R"(["a"])"),
+        std::string(R"("a\u0000b")"), '"' + long_name + '"'}) {
     EXPECT_FALSE(this->data_->write_text(entry(name, R"("42")"))) << name;
     EXPECT_FALSE(parse_fence_tokens(entry(name, R"("42")"))) << name;
   }

@@ -39,6 +39,17 @@ class PostgresFence : public ::testing::Test {
   Database database;
 };
 
+// Where anybody may create functions in public, one that fits the arguments better than the
+// server's own must neither run with our rights nor tell us a token.
+TEST_F(PostgresFence, the_highest_token_is_not_asked_of_a_foreign_function) {
+  Session session(database.url());
+  EXPECT_TRUE(write(session, "first", 8));
+  session.sql(
+      "CREATE FUNCTION public.unnest(bigint[]) RETURNS SETOF bigint LANGUAGE sql AS"
+      " 'SELECT 4611686018427387900'");
+  EXPECT_EQ(highest_fenced(session.get()).value(), 8U);
+}
+
 TEST_F(PostgresFence, an_overtaken_holder_cannot_write) {
   Session session(database.url());
   EXPECT_TRUE(write(session, "old", 7));

@@ -73,9 +73,12 @@ TEST(Findings, are_all_in_the_manual_and_the_manual_lists_no_others) {
 
 TEST(Findings, each_is_named_by_the_tests_of_each_store_that_can_have_it) {
   const std::map<std::string, std::string> tests = {
-      {"etcd", "etcd_examine_test.cc"},         {"kubernetes", "kubernetes_access_test.cc"},
-      {"postgres", "postgres_examine_test.cc"}, {"postgres_advisory", "postgres_examine_test.cc"},
-      {"redis", "redis_examine_test.cc"},       {"sqlite", "sqlite_examine_test.cc"}};
+      {"etcd", "etcd/etcd_examine_test.cc"},
+      {"kubernetes", "kubernetes/kubernetes_access_test.cc"},
+      {"postgres", "postgres/postgres_examine_test.cc"},
+      {"postgres_advisory", "postgres/postgres_examine_test.cc"},
+      {"redis", "redis/redis_examine_test.cc"},
+      {"sqlite", "sqlite/sqlite_examine_test.cc"}};
   Codes tested;
   for (const auto& [store, file] : tests) {
     // The conformance suite tests each store that keeps documents.
