@@ -3,7 +3,6 @@
 test_tmp=
 server_data=
 server_bin=
-background_build=
 
 as_postgres() {
   if [[ $EUID -eq 0 ]]; then
@@ -56,7 +55,6 @@ start_postgres() {
 # pg_ctl stops exactly the process that this data directory names.
 clean_up_tests() {
   local status=$?
-  [[ -z $background_build ]] || kill -- "-$background_build" 2>/dev/null || true
   if [[ -n $server_data && -f $server_data/postmaster.pid ]]; then
     as_postgres "$server_bin/pg_ctl" stop -w -s -m immediate -D "$server_data" || true
     cp "$test_tmp/server/log" build/postgres.log || true

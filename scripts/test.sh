@@ -90,44 +90,6 @@ build_tests() {
   build "$preset" "${only[@]}"
 }
 
-# build_in_background PRESET... -- [CTEST OPTION...]: builds the tests of each sanitizer preset in
-# turn, while the tests that are built already run: those mostly wait. At idle priority, so that the
-# build does not slow them down.
-build_in_background() {
-  local presets=()
-  while [[ $1 != -- ]]; do presets+=("$1") && shift; done
-  shift
-  mkdir -p build
-  set -m # a process group of its own, which clean_up_tests can end
-  (
-    set +m
-    trap - EXIT
-    chrt -i -p 0 "$BASHPID" >/dev/null 2>&1 || renice -n 19 -p "$BASHPID" >/dev/null
-    for preset in "${presets[@]}"; do
-      if build_tests "$preset" "$sanitized_labels" "$@"; then
-        touch "$test_tmp/$preset.built"
-      else
-        touch "$test_tmp/$preset.failed"
-      fi >"build/$preset-build.log" 2>&1
-    done
-  ) &
-  background_build=$!
-  set +m
-}
-
-# wait_for_build PRESET: until build_in_background is done with it; false if it failed.
-wait_for_build() {
-  [[ -e $test_tmp/$1.built ]] || phase "building $1, as far as it is not built yet"
-  while [[ ! -e $test_tmp/$1.built && ! -e $test_tmp/$1.failed ]] &&
-    kill -0 "$background_build" 2>/dev/null; do
-    sleep 1
-  done
-  [[ -e $test_tmp/$1.built ]] || {
-    cat "build/$1-build.log"
-    return 1
-  }
-}
-
 sanitized_labels='^(unit|conformance)$' # what also runs under the sanitizers
 
 # Where the servers of the tests keep their data: $TMPDIR, or in memory. Eight tests at once make
@@ -173,10 +135,9 @@ cmd_test() {
     if needs_label "$preset" kubernetes "${select[@]}" && ! need_kube; then
       failed=$((failed + 1))
     fi
-    [[ ${#sanitizers[@]} -eq 0 ]] || build_in_background "${sanitizers[@]}" -- "${select[@]}"
     run_tests "$preset" "${select[@]}"
     for sanitizer in "${sanitizers[@]}"; do
-      if wait_for_build "$sanitizer"; then
+      if build_tests "$sanitizer" "$sanitized_labels" "${select[@]}"; then
         run_tests "$sanitizer" -L "$sanitized_labels" "${select[@]}"
       else
         failed=$((failed + 1))
