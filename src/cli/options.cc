@@ -237,11 +237,11 @@ void add_rest(Command& root, Arguments& all) {
 void describe(Command& root, Arguments& all) {
   root.footer(
       "Examples:\n"
-      "On every machine; one runs it:\n"
       "  baton run nightly-report --at-least-for 1m -- ./report.sh\n"
+      "                                  on every machine; one runs it\n"
       "  baton elect outbox -- ./publisher\n"
-      "Who holds what:\n"
-      "  baton lock list\n\n"
+      "                                  on every machine; the leader runs it\n"
+      "  baton lock list                 who holds what\n\n"
       "The store is --store, $BATON_STORE, 'store:' in baton.yaml (here or in\n"
       "$XDG_CONFIG_HOME/baton), or else a file of your own in $XDG_STATE_HOME/baton.");
   root.group_help(kCommonOptions);

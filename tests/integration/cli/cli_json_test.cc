@@ -135,6 +135,7 @@ class CliJson : public CliTest {
         {{"job", "run", "report"}},
         {{"job", "forget", "report"}},
         {{"node", "list"}},
+        {{"partition", "list"}},
         {{"policy", "apply", policy()}},  // after it, who runs gets no new lock until its restart
         {{"policy", "show"}},
         {{"version"}},

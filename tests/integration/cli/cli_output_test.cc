@@ -77,6 +77,8 @@ TEST_F(CliOutput, every_command_has_help_with_examples_of_its_own) {
                                              "job forget",
                                              "node",
                                              "node list",
+                                             "partition",
+                                             "partition list",
                                              "help",
                                              "version",
                                              "completion"}));
