@@ -118,7 +118,7 @@ TEST_P(Client, the_last_reference_may_go_on_the_clients_own_thread) {
         LockClient::make(store, {.owner = "a", .clock = &clock}).value());
     auto& client = *locks;
     client.acquire_async({kName}, kShort, [&done, locks](Result<Lease> lease) mutable {
-      EXPECT_TRUE(lease);
+      EXPECT_TRUE(lease) << lease.error().message;
       locks.reset();
       done.set_value();
     });

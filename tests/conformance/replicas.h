@@ -13,6 +13,7 @@
 #include "conformance/harness.h"
 #include "conformance/manual_clock.h"
 #include "support/flaky_store.h"
+#include "support/pending_calls_store.h"
 #include "support/wait.h"
 
 namespace baton::test {
@@ -27,7 +28,11 @@ class Replicas : public ::testing::Test {
   using Line = FlakyStore::Line;
   using MakeStore = std::function<std::shared_ptr<LockStore>(std::shared_ptr<ManualTime>)>;
 
-  explicit Replicas(const MakeStore& make) : store(make(time)) {}
+  explicit Replicas(const MakeStore& make) {
+    auto counting = std::make_shared<PendingCallsStore>(make(time));
+    store_calls = counting.get();
+    store = std::move(counting);
+  }
 
   // On the store that the program was built for.
   static std::shared_ptr<LockStore> fresh_store(std::shared_ptr<ManualTime> time) {
@@ -50,12 +55,16 @@ class Replicas : public ::testing::Test {
     return {line, LockClient::make(line, {.owner = owner, .clock = &clock}).value()};
   }
 
-  // Lets time pass until it is so. Only liveness is tested with it, never a point in time.
+  // Lets time pass until it is so. Only liveness is tested with it, never a point in time. Time
+  // stands still while the store works on a call, but not for a call that hangs.
   template <typename Condition>
   bool eventually(Condition condition, Millis step = 5ms) {
+    int polls_without_answer = 0;
     return poll_until(
         [&] {
           if (condition()) return true;
+          polls_without_answer = store_calls->pending() == 0 ? 0 : polls_without_answer + 1;
+          if (polls_without_answer > 0 && polls_without_answer < 2'000) return false;
           time->advance(step);
           return false;
         },
@@ -80,6 +89,7 @@ class Replicas : public ::testing::Test {
   std::shared_ptr<ManualTime> time = std::make_shared<ManualTime>();
   ManualClock clock{time};
   std::shared_ptr<LockStore> store;
+  PendingCallsStore* store_calls;  // at the bottom of `store`
 };
 
 }  // namespace baton::test
