@@ -435,8 +435,10 @@ TEST(Model, the_store_answers_as_the_core_does) {
                      : many != nullptr ? std::atoi(many)
                                        : factory().model_sequences();
   const auto failure = first_failure(
-      [](std::shared_ptr<ManualTime> time) { return factory().fresh(std::move(time)); }, first,
-      count);
+      [](std::shared_ptr<ManualTime> time) {
+        return factory().fresh_with_long_limits(std::move(time));
+      },
+      first, count);
   EXPECT_FALSE(failure) << failure->text;
   RecordProperty("sequences", count);
 }

@@ -15,6 +15,15 @@ class PostgresAdvisoryFactory final : public StoreFactory {
   }
 
   std::unique_ptr<LockStore> fresh(std::shared_ptr<ManualTime> time) override {
+    return open(std::move(time), url_);
+  }
+  std::unique_ptr<LockStore> fresh_with_long_limits(std::shared_ptr<ManualTime> time) override {
+    return open(std::move(time), url_ + "&baton_apply_timeout=30s");
+  }
+  [[nodiscard]] int model_sequences() const override { return 100; }
+
+ private:
+  std::unique_ptr<LockStore> open(std::shared_ptr<ManualTime> time, const std::string& url) {
     // The sessions of the store before are closed, but the server may not have noticed yet.
     Session(database_.url())
         .sql(
@@ -23,13 +32,11 @@ class PostgresAdvisoryFactory final : public StoreFactory {
             " WHERE datname = current_database() AND pid <> pg_backend_pid();"
             "DELETE FROM baton_advisory.term; DELETE FROM baton_advisory.note;"
             "DELETE FROM baton_advisory.waiter");
-    return store::open_postgres_advisory_store({.url = url_, .now = [time] { return time->now(); }},
+    return store::open_postgres_advisory_store({.url = url, .now = [time] { return time->now(); }},
                                                soon())
         .value();
   }
-  [[nodiscard]] int model_sequences() const override { return 100; }
 
- private:
   Database database_;
   std::string url_;
 };

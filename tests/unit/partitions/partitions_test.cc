@@ -57,12 +57,12 @@ class PartitionsTest : public Replicas {
     std::map<std::size_t, int> at_work;
     std::map<std::size_t, Token> tokens;
     int starts = 0;
-    bool overlap = false;
+    std::atomic<bool> overlap = false;
 
     void begin(const Partition& partition) {
       const std::lock_guard lock(mutex);
       ++starts;
-      overlap = overlap || ++at_work[partition.number()] > 1;
+      if (++at_work[partition.number()] > 1) overlap = true;
       EXPECT_GT(partition.token(), tokens[partition.number()]);
       tokens[partition.number()] = partition.token();
     }
