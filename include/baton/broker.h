@@ -4,7 +4,7 @@
 // them. Two implementations with one conformance suite (tests/conformance/broker):
 //
 //   rabbitmq://USER:PASSWORD@HOST[:5672]/VHOST   quorum queues; rabbitmqs:// with TLS
-//   embedded:PATH                                an SQLite file, for the processes of one machine
+//   embedded:PATH[?lease=10s]                    an SQLite file, for the processes of one machine
 //
 // Promised: a message whose confirm says `taken` is in every queue that it was routed to, on disk,
 // and is delivered until a consumer acknowledges it. Not promised: that it is delivered once, or in
@@ -66,7 +66,10 @@ struct Topology {
 // not have, malformed patterns, one name twice.
 [[nodiscard]] BATON_EXPORT Result<void> check_topology(const Topology& topology);
 
-// Whether a topic pattern takes a routing key.
+// A topology from a file (YAML or JSON, docs/broker.md), checked. `bad_request` with the line.
+[[nodiscard]] BATON_EXPORT Result<Topology> parse_topology(std::string_view document);
+
+// Whether a topic pattern takes a routing key. An empty key has no words.
 [[nodiscard]] BATON_EXPORT bool topic_matches(std::string_view pattern, std::string_view key);
 
 // Something about a broker that an operator should know. `code` is stable, for scripts.

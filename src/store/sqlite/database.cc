@@ -111,6 +111,11 @@ void Statement::bind(int index, std::int64_t number) {
   sqlite3_bind_int64(statement_.get(), index, number);
 }
 
+void Statement::bind(int index, Blob blob) {
+  const char* data = blob.bytes.data() == nullptr ? "" : blob.bytes.data();
+  sqlite3_bind_blob64(statement_.get(), index, data, blob.bytes.size(), SQLITE_STATIC);
+}
+
 Result<bool> Statement::step() {
   errno = 0;
   const int code = sqlite3_step(statement_.get());
@@ -141,6 +146,12 @@ std::string_view Statement::text(int column) const {
   return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
 }
 
+std::string_view Statement::bytes(int column) const {
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
+  if (data == nullptr) return {};
+  return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
+}
+
 std::int64_t Statement::integer(int column) const {
   return sqlite3_column_int64(statement_.get(), column);
 }
@@ -149,9 +160,13 @@ void Database::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(c
 
 // Short naps: a transaction of ours lasts tens of microseconds, a checkpoint some milliseconds.
 int Database::on_busy(void* self, int tries) {
-  const auto left = static_cast<Database*>(self)->deadline_ - BootClock::now();
+  const auto& database = *static_cast<Database*>(self);
+  const auto left = database.deadline_ - BootClock::now();
   if (left <= left.zero()) return 0;
-  const BootClock::duration nap = microseconds(50) * (1 << std::min(tries, 5));
+  const BootClock::duration nap =
+      database.fair_
+          ? microseconds(tries == 0 ? 50 : std::max(100, 1'600 >> std::min(tries / 2, 4)))
+          : microseconds(50) * (1 << std::min(tries, 5));
   std::this_thread::sleep_for(std::min(left, nap));
   return 1;
 }
@@ -234,6 +249,10 @@ Result<void> Database::sync() {
   error.in_doubt = true;
   return error;
 }
+
+std::int64_t Database::changes() const { return sqlite3_changes64(connection_.get()); }
+
+std::int64_t Database::last_rowid() const { return sqlite3_last_insert_rowid(connection_.get()); }
 
 bool Database::moved() {
   int moved = 0;

@@ -20,8 +20,13 @@ namespace baton::store::sqlite {
                             int system_error);
 [[nodiscard]] BATON_EXPORT Error explain(sqlite3* connection, int code);
 
+// Bytes that are no text: a BLOB.
+struct Blob {
+  std::string_view bytes;
+};
+
 // A prepared statement, kept and run again. Not thread-safe, like its connection.
-class Statement {
+class BATON_EXPORT Statement {
  public:
   Statement() = default;
   [[nodiscard]] static Result<Statement> prepare(sqlite3* connection, std::string_view sql);
@@ -42,13 +47,15 @@ class Statement {
   [[nodiscard]] Result<void> run();
   void reset();
 
-  // Of the current row; text is valid until the next step or reset.
+  // Of the current row; text and bytes are valid until the next step or reset.
   [[nodiscard]] std::string_view text(int column) const;
+  [[nodiscard]] std::string_view bytes(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
 
  private:
   void bind(int index, std::string_view text);
   void bind(int index, std::int64_t number);
+  void bind(int index, Blob blob);
 
   struct Finalize {
     void operator()(sqlite3_stmt* statement) const;
@@ -69,7 +76,7 @@ class Rewind {
 };
 
 // One connection. Not thread-safe: its owner guards it.
-class Database {
+class BATON_EXPORT Database {
  public:
   // The file must be there. Refuses one that cannot be written.
   [[nodiscard]] static Result<std::unique_ptr<Database>> open(const std::string& path,
@@ -80,6 +87,10 @@ class Database {
 
   // Until then, calls wait for the transactions of others instead of answering `busy`.
   void wait_until(Deadline deadline) { deadline_ = deadline; }
+
+  // From now on a wait asks more often the longer it lasts. For connections that write all the
+  // time: otherwise those that just wrote come first again, and one that waits may get nothing.
+  void wait_fairly() { fair_ = true; }
 
   [[nodiscard]] Result<Statement> prepare(std::string_view sql);
   [[nodiscard]] Result<void> execute(std::string_view script);
@@ -92,6 +103,10 @@ class Database {
 
   // Makes every commit so far survive a crash of the machine.
   [[nodiscard]] Result<void> sync();
+
+  // How many rows the last INSERT, UPDATE or DELETE changed.
+  [[nodiscard]] std::int64_t changes() const;
+  [[nodiscard]] std::int64_t last_rowid() const;
 
   // Deleted or replaced behind our back: another process may be using another file of that name.
   [[nodiscard]] bool moved();
@@ -108,6 +123,7 @@ class Database {
   };
   std::string path_;
   Deadline deadline_;
+  bool fair_ = false;
   std::unique_ptr<sqlite3, Close> connection_;
   Statement begin_read_;
   Statement begin_write_;
@@ -116,7 +132,7 @@ class Database {
 };
 
 // Rolled back at the end of the scope unless committed.
-class Transaction {
+class BATON_EXPORT Transaction {
  public:
   enum class Kind : std::uint8_t { read, write };
 

@@ -1,0 +1,67 @@
+#include "harness.h"
+
+namespace baton::test {
+namespace {
+
+// Far more than a call needs, far less than for ever.
+constexpr Millis kLate{5'000};
+
+class Deadlines : public BrokerTest {
+ protected:
+  // Calls with a deadline 300 ms ahead: it must return by then, and a little.
+  template <typename Call>
+  void returns_in_time(const char* what, Call&& call) {
+    const Deadline by = in(Millis(300));
+    call(by);
+    EXPECT_LT(BootClock::now(), by + kLate) << what;
+  }
+};
+
+TEST_F(Deadlines, waiting_for_nothing_ends_at_the_deadline) {
+  declare(simple({"q"}));
+  auto publisher = broker_->publisher().value();
+  auto subscription = broker_->subscribe(name("q"), {}, soon()).value();
+  returns_in_time("take", [&](Deadline by) {
+    EXPECT_TRUE(subscription->take(1, by).value().empty());
+    EXPECT_GE(BootClock::now(), by);
+  });
+  returns_in_time("confirms",
+                  [&](Deadline by) { EXPECT_TRUE(publisher->confirms(by).value().empty()); });
+  EXPECT_EQ(publish(*publisher, message("k", "x")).outcome, Outcome::taken);
+  EXPECT_EQ(take(*subscription, 1).size(), 1U);
+}
+
+TEST_F(Deadlines, a_broker_that_does_not_answer_holds_nobody_up) {
+  const Topology topology = simple({"q"});
+  declare(topology);
+  auto publisher = broker_->publisher().value();
+  publish_all(*publisher, {message("k", "one"), message("k", "two")});
+  auto subscription = broker_->subscribe(name("q"), {}, soon()).value();
+  const auto deliveries = take(*subscription, 1);
+  ASSERT_EQ(deliveries.size(), 1U);
+  const std::vector<Message> messages{message("k", "three")};
+  bool published = false;
+  {
+    const auto blocked = broker_factory().block();
+    returns_in_time("publish",
+                    [&](Deadline by) { published = publisher->publish(messages, by).has_value(); });
+    returns_in_time("confirms", [&](Deadline by) { (void)publisher->confirms(by); });
+    returns_in_time("take", [&](Deadline by) { (void)subscription->take(1, by); });
+    returns_in_time("settle", [&](Deadline by) {
+      const Settlement ack{deliveries[0].tag, Settle::ack};
+      (void)subscription->settle({&ack, 1}, by);
+    });
+    returns_in_time("declare", [&](Deadline by) { (void)broker_->declare(simple({"r"}), by); });
+    returns_in_time("check", [&](Deadline by) { (void)broker_->check(topology, by); });
+    returns_in_time("queues", [&](Deadline by) { (void)broker_->queues(topology, by); });
+    returns_in_time("subscribe", [&](Deadline by) { (void)broker_->subscribe(name("q"), {}, by); });
+    returns_in_time("the end of a subscription", [&](Deadline) { subscription.reset(); });
+    returns_in_time("the end of a publisher", [&](Deadline) { publisher.reset(); });
+  }
+  // Nothing is lost by it.
+  const auto all = drain(*broker_, name("q"), published ? 3 : 2);
+  EXPECT_GE(std::set<std::string>(all.begin(), all.end()).size(), 2U);
+}
+
+}  // namespace
+}  // namespace baton::test

@@ -1,0 +1,84 @@
+#include <csignal>
+
+#include <algorithm>
+
+#include "harness.h"
+
+namespace baton::test {
+namespace {
+
+class Processes : public BrokerTest {
+ protected:
+  void fill(int count) {
+    declare(simple({"q"}));
+    auto publisher = broker_->publisher().value();
+    std::vector<Message> messages;
+    for (int i = 0; i < count; ++i) messages.push_back(message("k", std::to_string(100 + i)));
+    publish_all(*publisher, messages);
+  }
+};
+
+TEST_F(Processes, what_a_killed_consumer_had_is_delivered_again) {
+  fill(4);
+  Process consumer(client_process({"hold", name("q"), "3"}));
+  ASSERT_TRUE(consumer.wait_for_out("took\n")) << consumer.err();
+  auto subscription = broker_->subscribe(name("q"), {}, soon()).value();
+  EXPECT_EQ(bodies(take(*subscription, 1)), std::vector<std::string>{"103"});
+  EXPECT_TRUE(subscription->take(1, in(Millis(200))).value().empty());
+  consumer.kill(SIGKILL);
+  const auto again = take(*subscription, 3);
+  auto all = bodies(again);
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, (std::vector<std::string>{"100", "101", "102"}));
+  for (const auto& delivery : again) EXPECT_EQ(delivery.delivery_count, 1U);
+}
+
+TEST_F(Processes, a_killed_active_consumer_is_followed_by_the_next) {
+  Topology topology = simple({"q"});
+  topology.queues[0].single_active = true;
+  declare(topology);
+  auto publisher = broker_->publisher().value();
+  publish_all(*publisher, {message("k", "one"), message("k", "two")});
+  Process consumer(client_process({"hold", name("q"), "1"}));
+  ASSERT_TRUE(consumer.wait_for_out("took\n")) << consumer.err();
+  auto subscription = broker_->subscribe(name("q"), {}, soon()).value();
+  EXPECT_TRUE(subscription->take(1, in(Millis(200))).value().empty());
+  consumer.kill(SIGKILL);
+  EXPECT_EQ(bodies(take(*subscription, 2)), (std::vector<std::string>{"one", "two"}));
+}
+
+TEST_F(Processes, a_restart_loses_nothing_that_was_taken) {
+  fill(20);
+  {
+    auto subscription = broker_->subscribe(name("q"), {.prefetch = 10}, soon()).value();
+    const auto deliveries = take(*subscription, 10);
+    ASSERT_EQ(deliveries.size(), 10U);
+    for (int i = 0; i < 5; ++i) ack(*subscription, {deliveries[static_cast<std::size_t>(i)]});
+    broker_factory().restart();
+  }
+  broker_ = open();
+  std::set<std::string> left;
+  for (int i = 5; i < 20; ++i) left.insert(std::to_string(100 + i));
+  const auto got = drain(*broker_, name("q"), left.size());
+  EXPECT_EQ(std::set<std::string>(got.begin(), got.end()), left);
+}
+
+TEST_F(Processes, a_publisher_goes_on_after_a_restart) {
+  fill(1);
+  auto publisher = broker_->publisher().value();
+  publish_all(*publisher, {message("k", "before")});
+  broker_factory().restart();
+  EXPECT_TRUE(poll_until([&] {
+    const std::vector<Message> one{message("k", "after")};
+    if (!publisher->publish(one, in(Millis(1'000)))) return false;
+    const auto confirms = publisher->confirms(in(Millis(1'000)));
+    return confirms && confirms->size() == 1 && confirms->front().outcome == Outcome::taken;
+  }));
+  EXPECT_TRUE(publisher->state().connected);
+  const auto got = drain(*broker_, name("q"), 3);
+  EXPECT_EQ(std::set<std::string>(got.begin(), got.end()),
+            (std::set<std::string>{"100", "before", "after"}));
+}
+
+}  // namespace
+}  // namespace baton::test
