@@ -99,7 +99,7 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-enum class Outcome : std::uint8_t {
+enum class PublishOutcome : std::uint8_t {
   taken,     // on disk, in at least one queue
   returned,  // no queue wants it, no such exchange, too large: the message's own fault
   refused,   // a queue is full: try again later. Other queues may have taken it
@@ -108,7 +108,7 @@ enum class Outcome : std::uint8_t {
 
 struct Confirm {
   std::uint64_t tag = 0;
-  Outcome outcome = Outcome::taken;
+  PublishOutcome outcome = PublishOutcome::taken;
   std::string why;  // empty if taken
 };
 

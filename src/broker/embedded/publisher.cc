@@ -14,7 +14,9 @@ namespace {
 constexpr std::size_t kMaxMessages = 1'000;
 constexpr std::size_t kMaxBytes = 4 << 20;
 
-Confirm returned(std::string why) { return {.outcome = Outcome::returned, .why = std::move(why)}; }
+Confirm returned(std::string why) {
+  return {.outcome = PublishOutcome::returned, .why = std::move(why)};
+}
 
 // How many messages from the front go into one transaction.
 std::size_t batch_size(std::span<const Message> messages) {
@@ -86,7 +88,7 @@ Result<std::uint64_t> EmbeddedPublisher::publish(std::span<const Message> messag
       if (done == 0 && !error.in_doubt) return error;
       // Some of the call may have been taken: what is left is unknown to the caller, not unsent.
       for (std::size_t i = done; i < messages.size(); ++i) {
-        confirms_.push_back({first_tag + i, Outcome::unknown, error.message});
+        confirms_.push_back({first_tag + i, PublishOutcome::unknown, error.message});
       }
       next_tag_ = first_tag + messages.size();
       if (done == 0) return error;
@@ -150,7 +152,7 @@ Result<Confirm> EmbeddedPublisher::add(const Message& message,
     Filling& into = **found;
     const StoredQueue& stored = to.stored.queues[queue];
     if (stored.max_length != 0 && into.ready >= stored.max_length) {
-      confirm.outcome = Outcome::refused;
+      confirm.outcome = PublishOutcome::refused;
       confirm.why = "queue " + to.stored.topology.queues[queue].name + " is full";
       continue;
     }

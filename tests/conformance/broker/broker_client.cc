@@ -93,7 +93,7 @@ void publish(baton::Broker& broker, const std::string& exchange, const std::stri
     while (confirmed < batch.size()) {
       auto confirms = publisher->confirms(soon()).value();
       for (const auto& confirm : confirms) {
-        if (confirm.outcome != baton::Outcome::taken) throw std::runtime_error(confirm.why);
+        if (confirm.outcome != baton::PublishOutcome::taken) throw std::runtime_error(confirm.why);
         ++confirmed;
       }
     }

@@ -13,10 +13,10 @@ TEST_F(Confirms, a_message_that_no_queue_wants_is_returned) {
   auto publisher = broker_->publisher().value();
   const auto confirms =
       publish(*publisher, {message("a.b", "1"), message("a.c", "2"), message("a.b", "3")});
-  EXPECT_EQ(confirms[0].outcome, Outcome::taken) << confirms[0].why;
-  EXPECT_EQ(confirms[1].outcome, Outcome::returned);
+  EXPECT_EQ(confirms[0].outcome, PublishOutcome::taken) << confirms[0].why;
+  EXPECT_EQ(confirms[1].outcome, PublishOutcome::returned);
   EXPECT_FALSE(confirms[1].why.empty());
-  EXPECT_EQ(confirms[2].outcome, Outcome::taken) << confirms[2].why;
+  EXPECT_EQ(confirms[2].outcome, PublishOutcome::taken) << confirms[2].why;
   EXPECT_EQ(drain(*broker_, name("q"), 2), (std::vector<std::string>{"1", "3"}));
 }
 
@@ -26,10 +26,10 @@ TEST_F(Confirms, an_unknown_exchange_is_the_fault_of_the_message) {
   Message lost = message("k", "lost");
   lost.exchange = name("nowhere");
   const Confirm confirm = publish(*publisher, lost);
-  EXPECT_EQ(confirm.outcome, Outcome::returned);
+  EXPECT_EQ(confirm.outcome, PublishOutcome::returned);
   EXPECT_NE(confirm.why.find(name("nowhere")), std::string::npos) << confirm.why;
   // The publisher goes on.
-  EXPECT_EQ(publish(*publisher, message("k", "next")).outcome, Outcome::taken);
+  EXPECT_EQ(publish(*publisher, message("k", "next")).outcome, PublishOutcome::taken);
 }
 
 TEST_F(Confirms, a_message_that_is_too_large_is_returned) {
@@ -37,15 +37,15 @@ TEST_F(Confirms, a_message_that_is_too_large_is_returned) {
   auto publisher = broker_->publisher().value();
   Message large = message("k", std::string(kMaxMessageBody + 1, 'x'));
   large.id = "large";
-  EXPECT_EQ(publish(*publisher, large).outcome, Outcome::returned);
+  EXPECT_EQ(publish(*publisher, large).outcome, PublishOutcome::returned);
   Message long_key = message(std::string(256, 'k'), "key");
-  EXPECT_EQ(publish(*publisher, long_key).outcome, Outcome::returned);
+  EXPECT_EQ(publish(*publisher, long_key).outcome, PublishOutcome::returned);
   Message many = message("k", "headers");
   for (int i = 0; i < 1'000; ++i) many.headers["h" + std::to_string(i)] = std::string(100, 'v');
-  EXPECT_EQ(publish(*publisher, many).outcome, Outcome::returned);
+  EXPECT_EQ(publish(*publisher, many).outcome, PublishOutcome::returned);
   Message largest = message("k", std::string(kMaxMessageBody, 'x'));
   largest.id = "largest";
-  EXPECT_EQ(publish(*publisher, largest).outcome, Outcome::taken);
+  EXPECT_EQ(publish(*publisher, largest).outcome, PublishOutcome::taken);
   auto subscription = broker_->subscribe(name("q"), {}, soon()).value();
   const auto deliveries = take(*subscription, 1);
   ASSERT_EQ(deliveries.size(), 1U);
@@ -63,9 +63,9 @@ TEST_F(Confirms, a_full_queue_refuses_and_the_others_take) {
   for (int i = 0; i < 20 && !refused; ++i) {
     sent.push_back(std::to_string(100 + i));
     const Confirm confirm = publish(*publisher, message("k", sent.back()));
-    refused = confirm.outcome == Outcome::refused;
+    refused = confirm.outcome == PublishOutcome::refused;
     if (!refused) {
-      EXPECT_EQ(confirm.outcome, Outcome::taken) << confirm.why;
+      EXPECT_EQ(confirm.outcome, PublishOutcome::taken) << confirm.why;
     }
   }
   ASSERT_TRUE(refused);
@@ -74,7 +74,7 @@ TEST_F(Confirms, a_full_queue_refuses_and_the_others_take) {
   // Once there is room it takes again.
   EXPECT_GE(drain(*broker_, name("full"), 5).size(), 5U);
   EXPECT_TRUE(poll_until(
-      [&] { return publish(*publisher, message("k", "again")).outcome == Outcome::taken; }));
+      [&] { return publish(*publisher, message("k", "again")).outcome == PublishOutcome::taken; }));
 }
 
 TEST_F(Confirms, tags_are_never_used_twice) {

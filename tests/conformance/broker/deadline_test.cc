@@ -27,7 +27,7 @@ TEST_F(Deadlines, waiting_for_nothing_ends_at_the_deadline) {
   });
   returns_in_time("confirms",
                   [&](Deadline by) { EXPECT_TRUE(publisher->confirms(by).value().empty()); });
-  EXPECT_EQ(publish(*publisher, message("k", "x")).outcome, Outcome::taken);
+  EXPECT_EQ(publish(*publisher, message("k", "x")).outcome, PublishOutcome::taken);
   EXPECT_EQ(take(*subscription, 1).size(), 1U);
 }
 

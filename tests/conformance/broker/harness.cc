@@ -62,7 +62,8 @@ Confirm publish(Publisher& publisher, const Message& message) {
 
 void publish_all(Publisher& publisher, const std::vector<Message>& messages) {
   for (const Confirm& confirm : publish(publisher, messages)) {
-    if (confirm.outcome != Outcome::taken) throw std::runtime_error("not taken: " + confirm.why);
+    if (confirm.outcome != PublishOutcome::taken)
+      throw std::runtime_error("not taken: " + confirm.why);
   }
 }
 

@@ -72,7 +72,7 @@ TEST_F(Processes, a_publisher_goes_on_after_a_restart) {
     const std::vector<Message> one{message("k", "after")};
     if (!publisher->publish(one, in(Millis(1'000)))) return false;
     const auto confirms = publisher->confirms(in(Millis(1'000)));
-    return confirms && confirms->size() == 1 && confirms->front().outcome == Outcome::taken;
+    return confirms && confirms->size() == 1 && confirms->front().outcome == PublishOutcome::taken;
   }));
   EXPECT_TRUE(publisher->state().connected);
   const auto got = drain(*broker_, name("q"), 3);
