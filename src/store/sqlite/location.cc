@@ -76,6 +76,14 @@ Result<void> check_entry(const std::string& path) {
     return Error{.code = Code::bad_store,
                  .message = path + " is not a regular file: name another one"};
   }
+  // SQLite keeps one log for each name. Writers by different names do not see each other's locks,
+  // and damage the file.
+  if (entry.st_nlink > 1) {
+    return Error{.code = Code::bad_store,
+                 .message = path + " has " + std::to_string(entry.st_nlink) +
+                            " names (hard links), by which SQLite would damage it: remove all but "
+                            "one, or make symbolic links of them"};
+  }
   return {};
 }
 
@@ -109,6 +117,12 @@ Result<std::string> path_of(std::string_view url) {
   // from. One that may not be looked at stays as it is, for the kernel to resolve.
   const fs::path directory = fs::weakly_canonical(absolute.parent_path(), failed);
   return failed ? absolute.string() : (directory / name).string();
+}
+
+std::string without_links(const std::string& path) {
+  std::error_code failed;
+  const fs::path file = fs::canonical(path, failed);
+  return failed ? path : file.string();
 }
 
 std::optional<std::string_view> network_filesystem(std::uint64_t type) {

@@ -13,6 +13,11 @@ namespace baton::store::sqlite {
 // directory resolved. bad_url for anything else.
 [[nodiscard]] BATON_EXPORT Result<std::string> path_of(std::string_view url);
 
+// The file itself, if `path` is a symbolic link to it: what is kept beside the file must be in one
+// place for all processes, whatever name they use. Only after prepare_file, which says whether the
+// link may be followed.
+[[nodiscard]] std::string without_links(const std::string& path);
+
 // What a filesystem of this statfs type is called if it may be shared with other machines, where
 // neither the locks of SQLite nor its shared memory reach. Nothing for a local one.
 [[nodiscard]] std::optional<std::string_view> network_filesystem(std::uint64_t type);
@@ -22,7 +27,8 @@ namespace baton::store::sqlite {
 [[nodiscard]] Result<void> check_directory(const std::string& path);
 
 // Makes an empty file (0600, whatever the umask) if there is none yet; its directory must be there.
-// Refuses network filesystems; `type` stands in for what the system says of this one.
+// Refuses network filesystems, links of other users and files with several hard links; `type`
+// stands in for what the system says of this filesystem.
 [[nodiscard]] BATON_EXPORT Result<void> prepare_file(const std::string& path,
                                                      std::optional<std::uint64_t> type = {});
 

@@ -322,9 +322,10 @@ Result<std::unique_ptr<LockStore>> open_sqlite_store_with(const SqliteOptions& o
   if (auto prepared = prepare_file(options.path, options.filesystem); !prepared) {
     return prepared.error();
   }
-  auto wake_files = std::make_shared<WakeFiles>(options.path + "-wake", access_of(options.path));
-  auto store = std::make_unique<SqliteStore>(options.path, std::move(*machine),
-                                             std::move(wake_files), !options.drop_wakeups);
+  const std::string path = without_links(options.path);
+  auto wake_files = std::make_shared<WakeFiles>(path + "-wake", access_of(path));
+  auto store = std::make_unique<SqliteStore>(path, std::move(*machine), std::move(wake_files),
+                                             !options.drop_wakeups);
   if (auto opened = store->open(deadline); !opened) return opened.error();
   return std::unique_ptr<LockStore>(std::move(store));
 }

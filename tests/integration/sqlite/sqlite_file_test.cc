@@ -144,6 +144,32 @@ TEST_F(SqliteFileTest, what_another_user_put_in_the_place_of_the_file_is_refused
   EXPECT_TRUE(store::open_sqlite_store_with({.path = path_}, soon())) << "a link of our own";
 }
 
+TEST_F(SqliteFileTest, processes_that_name_the_file_by_a_link_wake_those_that_name_it_itself) {
+  const fs::path link = directory_ / "link.db";
+  auto store = open();
+  fs::create_symlink(path_, link);
+  auto linked = open_sqlite_store("sqlite:" + link.string(), soon());
+  ASSERT_TRUE(linked) << linked.error().message;
+  Ear ear;
+  const auto watch = (*linked)->watch("a", ear);
+  EXPECT_TRUE(fs::exists(path_ + "-wake"));
+  EXPECT_FALSE(fs::exists(link.string() + "-wake"));
+}
+
+TEST_F(SqliteFileTest, a_file_with_another_hard_link_is_refused_by_each_of_its_names) {
+  { ask(*open(), acquire(kKey)); }
+  const fs::path other = directory_ / "other.db";
+  fs::create_hard_link(path_, other);
+  for (const std::string& name : {std::string(path_), other.string()}) {
+    const Error error = refusal(name);
+    EXPECT_EQ(error.code, Code::bad_store);
+    EXPECT_NE(error.message.find("hard links"), std::string::npos) << error.message;
+    EXPECT_TRUE(is_one_line(error.message)) << error.message;
+  }
+  fs::remove(other);
+  EXPECT_TRUE(store::open_sqlite_store_with({.path = path_}, soon()));
+}
+
 TEST_F(SqliteFileTest, a_fifo_is_no_store) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   const Error error = refusal(path_);
