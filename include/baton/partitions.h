@@ -115,6 +115,7 @@ class BATON_EXPORT Partitions {
   // Runs on a thread of its own for each partition that this replica owns. Work that returns
   // before it is told to, or throws, gives the partition up, and for 1 s, doubled up to 30 s while
   // that goes on, this replica takes no other: a replica that cannot work leaves it to the others.
+  // So does a replica that has no thread left for the work.
   // A std::stop_callback on the stop token may run on the thread that keeps all leases of the
   // client: it must neither block nor throw.
   using Work = std::function<void(Partition&, std::stop_token)>;
@@ -132,7 +133,8 @@ class BATON_EXPORT Partitions {
   // policy that denies it.
   Result<void> run(const Work& work, const std::stop_token& stop = {});
 
-  // The same on a thread of its own. What ends it early is told to on_error.
+  // The same on a thread of its own. What ends it early is told to on_error. `unavailable` if no
+  // thread can be started; start() may be called again then.
   Result<void> start(Work work);
 
   // For good. The other replicas see at once that this one leaves; each partition goes to the next

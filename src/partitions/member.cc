@@ -278,6 +278,12 @@ void Member::expect_run() {
   expected_ = true;
 }
 
+void Member::expect_no_run() {
+  const std::lock_guard lock(mutex_);
+  expected_ = false;
+  signal_.notify_all();
+}
+
 void Member::request_stop() {
   stop_.request_stop();
   const std::lock_guard lock(mutex_);

@@ -35,6 +35,7 @@ class Member : public std::enable_shared_from_this<Member> {
 
   // A run is about to begin on another thread: stop() waits for it.
   void expect_run();
+  void expect_no_run();  // it could not begin
   void request_stop();
   // False if it still runs after `limit`, or if called from inside it.
   bool wait_until_over(Instant limit);

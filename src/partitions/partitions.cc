@@ -1,5 +1,6 @@
 #include "baton/partitions.h"
 
+#include <exception>
 #include <utility>
 
 #include "core/bad_request.h"
@@ -44,9 +45,16 @@ Result<void> Partitions::start(Work work) {
   if (auto ok = member_->check(); !ok) return ok;
   if (thread_.joinable()) return bad_request("the partitions were started before");
   member_->expect_run();
-  thread_ = std::thread([member = member_, work = std::move(work)] {
-    if (auto ended = member->run(work, {}); !ended) member->report(ended.error());
-  });
+  try {
+    thread_ = std::thread([member = member_, work = std::move(work)] {
+      if (auto ended = member->run(work, {}); !ended) member->report(ended.error());
+    });
+  } catch (const std::exception& problem) {
+    member_->expect_no_run();
+    return Error{.code = Code::unavailable,
+                 .message = std::string("no thread could be started: ") + problem.what(),
+                 .retryable = true};
+  }
   return {};
 }
 

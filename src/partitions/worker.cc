@@ -18,17 +18,24 @@ Worker::Worker(std::string set, std::size_t number, Lease lease, Clock& clock)
       began_(clock.now()) {}
 
 void Worker::start(const Partitions::Work& work, const void* member, bool can_transfer,
-                   std::function<void(std::string)> then) {
-  thread_ =
-      std::thread([self = shared_from_this(), work, member, can_transfer, then = std::move(then)] {
-        working_for = member;
-        std::string threw = self->perform(work);
-        self->release(can_transfer);
-        then(std::move(threw));
-      });
+                   const std::function<void(std::string)>& then) {
+  try {
+    thread_ = std::thread([self = shared_from_this(), work, member, can_transfer, then] {
+      working_for = member;
+      std::string threw = self->perform(work);
+      self->release(can_transfer);
+      then(std::move(threw));
+    });
+  } catch (const std::exception& problem) {  // too many threads, or no memory for another
+    end(Ending::failed);
+    lease_.release_async();
+    then(std::string("no thread could be started for it: ") + problem.what());
+  }
 }
 
-void Worker::join() { thread_.join(); }
+void Worker::join() {
+  if (thread_.joinable()) thread_.join();
+}
 
 std::string Worker::perform(const Partitions::Work& work) {
   std::string threw;

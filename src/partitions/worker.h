@@ -26,9 +26,10 @@ class Worker : public std::enable_shared_from_this<Worker> {
  public:
   Worker(std::string set, std::size_t number, Lease lease, Clock& clock);
 
-  // `then` is the last thing that the thread does; it gets what the work threw, or nothing.
+  // `then` is the last thing that the thread does; it gets what the work threw, or nothing. If no
+  // thread can be started, the lease is released and `then` gets the reason before this returns.
   void start(const Partitions::Work& work, const void* member, bool can_transfer,
-             std::function<void(std::string threw)> then);
+             const std::function<void(std::string threw)>& then);
   void join();
 
   void end(Ending ending, std::string to = {});

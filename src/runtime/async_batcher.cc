@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -19,9 +20,16 @@ thread_local const AsyncBatcher* own = nullptr;
 
 Error closed() { return {.code = Code::cancelled, .message = "the client was closed"}; }
 
+Error no_thread() {
+  return {.code = Code::unavailable,
+          .message = "no thread could be started to ask the store",
+          .retryable = true};
+}
+
 }  // namespace
 
 void AsyncBatcher::send(Request request, Then then) {
+  Result<Reply> refused = closed();
   {
     const std::lock_guard lock(mutex_);
     if (!stopped_) {
@@ -29,10 +37,13 @@ void AsyncBatcher::send(Request request, Then then) {
       batch.requests.push_back(std::move(request));
       batch.thens.push_back(std::move(then));
       if (batch.requests.size() == 1) call_another();
-      return;
+      if (!threads_.empty()) return;
+      request = std::move(batch.requests.back());
+      then = std::move(batch.thens.back());
+      batches_.pop_back();
+      refused = no_thread();
     }
   }
-  Result<Reply> refused = closed();
   then(request, refused, clock_.now());
 }
 
@@ -58,7 +69,10 @@ void AsyncBatcher::call_another() {
   if (idle_ > 0) {
     gathered_.notify_one();
   } else if (threads_.size() < most_) {
-    threads_.emplace_back([this] { work(); });
+    try {
+      threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {  // those that there are do it
+    }
   }
 }
 

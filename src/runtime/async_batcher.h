@@ -26,7 +26,8 @@ namespace baton::runtime {
 class AsyncBatcher {
  public:
   // Gets the request and its reply, both of which it may move from, and when the request was sent.
-  // Called exactly once, on a thread of the AsyncBatcher.
+  // Called exactly once, on a thread of the AsyncBatcher; inside send() only if it is stopped, or
+  // if not even one thread can be started.
   using Then = std::function<void(Request& request, Result<Reply>& reply, Instant sent)>;
 
   AsyncBatcher(LockStore& store, Clock& clock, const Capabilities& can)

@@ -412,8 +412,8 @@ void LockClient::Core::send(const std::shared_ptr<AsyncAcquire>& pending, Reques
                       });
 }
 
-// On a thread of the AsyncBatcher. This object still exists, but it may be closing: then
-// weak_from_this() gives nothing.
+// On a thread of the AsyncBatcher, or of the caller if the AsyncBatcher has none. This object still
+// exists, but it may be closing: then weak_from_this() gives nothing.
 void LockClient::Core::answered(const std::shared_ptr<AsyncAcquire>& pending, Request& request,
                                 Result<Reply>& reply, Instant sent) {
   const auto self = weak_from_this().lock();
@@ -425,6 +425,9 @@ void LockClient::Core::answered(const std::shared_ptr<AsyncAcquire>& pending, Re
     return pending->finish(closed());
   }
   auto plan = not_granted(request, reply, sent, pending->asked + pending->options.wait);
+  if (!plan && !on_own_thread()) {
+    return hub_.call([pending, why = plan.error()] { pending->finish(why); });
+  }
   if (!plan) return pending->finish(plan.error());
   wait_in_background(pending, std::move(request), std::move(*plan));
 }

@@ -211,7 +211,10 @@ void HeldLease::release_async(NoteChange final_note, std::function<void(Result<v
                                    Request release, Result<Reply> reply, Instant /*sent*/) {
                                  auto released = self->given_back(release, reply);
                                  if (self->observer() != nullptr) self->tell(released, at);
-                                 if (then) then(std::move(released));
+                                 if (!then) return;
+                                 if (self->client_.on_own_thread())
+                                   return then(std::move(released));
+                                 self->client_.hub().call([then, released] { then(released); });
                                });
 }
 

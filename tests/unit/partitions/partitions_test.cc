@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +16,7 @@
 #include "baton/partitions.h"
 #include "conformance/replicas.h"
 #include "store/memory/memory_store.h"
+#include "support/no_threads.h"
 
 namespace baton::test {
 namespace {
@@ -254,6 +257,54 @@ TEST_F(PartitionsTest, a_replica_whose_work_fails_leaves_it_to_the_others) {
   EXPECT_NE(a->last_error().find("no database"), std::string::npos);
   auto b = started("b", 4);
   EXPECT_TRUE(eventually([&] { return b->owned() == 4; }));
+}
+
+TEST_F(PartitionsTest, a_replica_without_a_thread_for_the_work_leaves_it_to_the_others) {
+  auto a = member("a", 2);
+  auto b = member("b", 2);
+  // So that the client has its thread for requests.
+  std::promise<void> asked;
+  a->locks.acquire_async({LockName{.subject = "other"}}, {},
+                         [&](const Result<Lease>&) { asked.set_value(); });
+  ASSERT_TRUE(arrives(asked.get_future()));
+  std::optional<NoThreads> none;
+  std::stop_source stop;
+  bool both_refused = false;
+  std::atomic<bool> over = false;
+  // Runs here, as a thread could not be started for it.
+  std::jthread mover([&] {
+    both_refused = eventually([&] {
+      const std::lock_guard lock(a->mutex);
+      return a->errors.size() >= 2;
+    });
+    none.reset();
+    EXPECT_TRUE(b->partitions.start(listening()));
+    EXPECT_TRUE(eventually([&] { return b->owned() >= 1; }));
+    stop.request_stop();
+    EXPECT_TRUE(eventually([&] { return over.load(); }));
+  });
+  none.emplace();
+  EXPECT_TRUE(a->partitions.run(listening(), stop.get_token()));
+  over = true;
+  mover.join();
+  EXPECT_TRUE(both_refused);
+  EXPECT_NE(a->last_error().find("no thread could be started for it"), std::string::npos)
+      << a->last_error();
+  EXPECT_TRUE(eventually([&] { return b->owned() == 2; }));
+  EXPECT_FALSE(board.overlap);
+}
+
+TEST_F(PartitionsTest, a_start_without_a_thread_is_an_error_and_may_be_repeated) {
+  auto a = member("a", 2);
+  {
+    const NoThreads none;
+    const auto started = a->partitions.start(listening());
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().code, Code::unavailable);
+    EXPECT_TRUE(started.error().retryable);
+  }
+  EXPECT_TRUE(a->partitions.start(listening()));
+  EXPECT_TRUE(eventually([&] { return a->owned() == 2; }));
 }
 
 TEST_F(PartitionsTest, another_count_waits_until_the_last_owner_under_the_old_one_has_gone) {

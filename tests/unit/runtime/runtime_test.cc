@@ -18,6 +18,7 @@
 #include "baton/observe.h"
 #include "runtime/async_batcher.h"
 #include "runtime/batcher.h"
+#include "support/no_threads.h"
 #include "support/wait.h"
 
 namespace baton {
@@ -44,6 +45,34 @@ TEST(Observe, counts_and_describes_every_call_and_changes_none) {
   EXPECT_EQ(counters.failed_calls(), 0U);
   ASSERT_GE(lines.size(), 2U);
   EXPECT_NE(lines[1].find("acquire DEFAULT:job=X granted"), std::string::npos) << lines[1];
+}
+
+TEST(AsyncAcquire, without_a_thread_for_it_is_an_error_that_a_thread_of_the_client_tells) {
+  auto locks = LockClient::make(make_memory_store()).value();
+  std::promise<std::pair<Error, std::thread::id>> told;
+  const auto tell = [&](const Result<Lease>& lease) {
+    told.set_value(
+        {lease ? Error{.message = "granted"} : lease.error(), std::this_thread::get_id()});
+  };
+  {
+    const test::NoThreads none;
+    locks.acquire_async({LockName{.subject = "job"}}, {}, tell);
+    const auto [error, thread] = told.get_future().get();
+    EXPECT_EQ(error.code, Code::unavailable) << error.message;
+    EXPECT_TRUE(error.retryable);
+    EXPECT_FALSE(error.in_doubt);
+    EXPECT_NE(thread, std::this_thread::get_id());
+  }
+  EXPECT_TRUE(locks.try_acquire({.subject = "job"})) << "nothing was asked for";
+}
+
+TEST(AsyncAcquire, that_may_wait_is_granted_though_no_thread_could_be_started_for_it) {
+  auto locks = LockClient::make(make_memory_store()).value();
+  std::promise<bool> granted;
+  const test::NoThreads none;
+  locks.acquire_async({LockName{.subject = "job"}}, {.wait = 60s},
+                      [&](const Result<Lease>& lease) { granted.set_value(lease.has_value()); });
+  EXPECT_TRUE(granted.get_future().get());
 }
 
 // Grants, and says so when the lease has ended: the first `stalls` times that it is asked.
