@@ -6,6 +6,7 @@
 #include "baton/locks.h"
 #include "baton/memory_store.h"
 #include "baton/store_admin.h"
+#include "runtime/deadline.h"
 
 #ifdef BATON_HAS_STORE_SQLITE
 #include "baton/sqlite_store.h"
@@ -122,8 +123,10 @@ Result<std::unique_ptr<StoreAdmin>> open_admin(std::string_view url, Deadline de
 
 Result<LockClient> open(std::string_view url, ClientOptions options) {
   Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
-  auto store = open_store(url, clock.now() + Millis(10'000));
+  const Deadline by = runtime::deadline_after(clock.now(), options.open_timeout);
+  auto store = open_store(url, by);
   if (!store) return store.error();
+  options.open_timeout = std::chrono::ceil<Millis>(by - clock.now());
   return LockClient::make(std::move(*store), std::move(options));
 }
 

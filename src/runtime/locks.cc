@@ -21,7 +21,8 @@ Request look_at(std::string key) {
 
 Result<LockClient> LockClient::make(std::shared_ptr<LockStore> store, ClientOptions options) {
   Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
-  auto policy = policy::read_policy(*store, clock.now() + Millis(10'000));
+  auto policy =
+      policy::read_policy(*store, runtime::deadline_after(clock.now(), options.open_timeout));
   if (!policy) return policy.error();
   if (options.observer != nullptr) {
     store = observed(std::move(store), [observer = options.observer](const StoreCall& call) {

@@ -211,8 +211,12 @@ Result<std::vector<Reply>> KubernetesStore::apply(std::span<const Request> batch
 
 Result<std::vector<Reply>> KubernetesStore::run(const std::string& key, NameBatch& part,
                                                 Deadline deadline) {
-  const bool is_schema = key == core::kSchemaKey;
-  const Deadline limit = is_schema ? deadline - kSchemaLag : deadline;
+  // A change of the schema is answered kSchemaLag after it was written; a look at it is not.
+  const bool may_change_schema =
+      key == core::kSchemaKey &&
+      std::any_of(part.requests.begin(), part.requests.end(),
+                  [](const Request& request) { return request.verb != Verb::get; });
+  const Deadline limit = may_change_schema ? deadline - kSchemaLag : deadline;
   NameDocuments documents(key, api_, cache_, schema_, listener_);
   DocumentLoop loop(documents, {.max_set = 1, .names_per_write = part.requests.size()});
   Result<std::vector<Reply>> replies{std::vector<Reply>{}};
