@@ -1,5 +1,7 @@
 #include "cli/counted_locks.h"
 
+#include "cli/open_timeout.h"
+
 #ifdef BATON_HAS_METRICS
 #include "cli/json_writer.h"
 #include "observe/lock_metrics.h"
@@ -9,9 +11,10 @@
 namespace baton::cli {
 namespace {
 
-Result<LockClient> open_patiently(const std::string& url, const ClientOptions& options,
-                                  const TryAgain& again) {
+Result<LockClient> open_patiently(const std::string& url, ClientOptions options,
+                                  const TryAgain& again, std::optional<Instant> until) {
   while (true) {
+    options.open_timeout = until ? open_timeout(left_until(*until)) : open_timeout();
     auto locks = open(url, options);
     if (locks || !again(locks.error())) return locks;
   }
@@ -22,7 +25,8 @@ Result<LockClient> open_patiently(const std::string& url, const ClientOptions& o
 #ifdef BATON_HAS_METRICS
 
 Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
-                                  const Output& out, const TryAgain& again) {
+                                  const Output& out, const TryAgain& again,
+                                  std::optional<Instant> until) {
   ClientOptions options{.owner = settings.owner};
   std::shared_ptr<observe::MetricsServer> server;
   if (!metrics.empty()) {
@@ -32,7 +36,7 @@ Result<CountedLocks> open_counted(const Settings& settings, const std::string& m
     server = std::move(*started);
     options.observer = std::make_shared<observe::LockMetrics>(counted);
   }
-  auto locks = open_patiently(settings.store, options, again);
+  auto locks = open_patiently(settings.store, options, again, until);
   if (!locks) return locks.error();
   if (server != nullptr && !server->warning().empty()) {
     const std::string& warning = server->warning();
@@ -52,11 +56,12 @@ Result<CountedLocks> open_counted(const Settings& settings, const std::string& m
 #else
 
 Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
-                                  const Output& /*out*/, const TryAgain& again) {
+                                  const Output& /*out*/, const TryAgain& again,
+                                  std::optional<Instant> until) {
   if (!metrics.empty()) {
     return Error{.code = Code::unsupported, .message = "this build of Baton has no --metrics"};
   }
-  auto locks = open_patiently(settings.store, {.owner = settings.owner}, again);
+  auto locks = open_patiently(settings.store, {.owner = settings.owner}, again, until);
   if (!locks) return locks.error();
   return CountedLocks{nullptr, std::move(*locks)};
 }

@@ -5,6 +5,7 @@
 
 #include "baton/locks.h"
 #include "cli/options.h"
+#include "cli/remedy.h"
 
 namespace baton::cli {
 namespace {
@@ -26,7 +27,7 @@ int perform(Arguments& all, Output& out) {
   Context context{all.given, out};
   auto code = all.command(context);
   if (!code) {
-    out.error(code.error());
+    out.error(with_remedy(code.error()));
     return exit_code_of(code.error());
   }
   // A full disk or a closed pipe must not look like success.

@@ -17,10 +17,11 @@ void add_run(Command& app, Arguments& all) {
       "run", "Run a command under a lock",
       "  baton run nightly-report --at-least-for 1m -- ./report.sh\n"
       "  baton run page/fs-1/doc-7/3 --predicate extracting --wait 30s -- extract 3\n\n"
-      "CMD finds BATON_NAME, BATON_TOKEN, BATON_GRANT, BATON_MODE and BATON_FENCE in its\n"
-      "environment.\n"
-      "Exit code: that of CMD, 128 + N if signal N ended it; 75 (--busy-exit-code) if the lock\n"
-      "is busy, 76 if it was lost, 127 or 126 if CMD cannot be found or executed.");
+      "CMD finds BATON_NAME, BATON_TOKEN, BATON_GRANT, BATON_MODE and BATON_FENCE in\n"
+      "its environment.\n"
+      "Exit code: that of CMD, 128 + N if signal N ended it; 75 (--busy-exit-code) if\n"
+      "the lock is busy, 76 if it was lost, 127 or 126 if CMD cannot be found or\n"
+      "executed.");
   run_app.followed_by("-- CMD [ARG...]");
   auto& run_with = all.run;
   run_app.add("NAME", run_with.name, kName).type("").required();
@@ -71,7 +72,7 @@ void add_lock_find(Command lock, Arguments& all) {
   add_common(app, all, true, false);
   does(app, all, lock_find, all.find);
 
-  auto list = lock.add_command("list", "List all locks: the same as 'lock find' without a filter",
+  auto list = lock.add_command("list", "List all locks, as 'lock find' does without a filter",
                                "  baton lock list");
   add_find_limits(list, all);
   add_common(list, all, true, false);
@@ -96,7 +97,8 @@ void add_lock(Command& root, Arguments& all) {
   auto break_app = lock.add_command(
       "break", "Take a lock from its holders",
       "  baton lock break nightly-report --reason 'host is gone'\n\n"
-      "Waits until each holder has acknowledged or expired; until then nobody else gets it.");
+      "Waits until each holder has acknowledged or expired; until then nobody else\n"
+      "gets it.");
   break_app.add("NAME", all.break_.name, kName).type("").required();
   break_app.add("--predicate", all.break_.predicate, "For subjects whose scope is the predicate")
       .type("P");
@@ -108,10 +110,11 @@ void add_lock(Command& root, Arguments& all) {
   add_common(break_app, all);
   does(break_app, all, lock_break, all.break_);
 
-  auto forget = lock.add_command(
-      "forget", "Remove what the store keeps of a lock, if that is damaged",
-      "  baton lock forget nightly-report --damaged\n\n"
-      "The holder of the lock is not told: first make sure that there is none. The note is lost.");
+  auto forget =
+      lock.add_command("forget", "Remove what the store keeps of a damaged lock",
+                       "  baton lock forget nightly-report --damaged\n\n"
+                       "The holder of the lock is not told: first make sure that there is none.\n"
+                       "The note is lost.");
   forget.add("NAME", all.forget.name, kName).type("").required();
   forget.add("--damaged", all.forget.damaged, "Required: nothing else can be forgotten");
   forget.add("--key", all.forget.key, "NAME is a key, as the doctor shows it");
@@ -141,10 +144,11 @@ void add_fence(Command& root, Arguments& all) {
                              "  baton fence install --database sqlite:shop.db\n"
                              "  baton run report -- baton fence check --database sqlite:shop.db");
   auto check = fence.add_command(
-      "check", "Would a write with this token still be accepted? Records nothing",
-      "  baton fence check --database sqlite:shop.db      # under baton run: $BATON_FENCE\n"
+      "check", "Would a write with this token be accepted?",
+      "  baton fence check --database sqlite:shop.db    # under baton run: $BATON_FENCE\n"
       "  baton fence check --key \"$BATON_NAME\" \"$BATON_TOKEN\" --database sqlite:shop.db\n\n"
-      "Without NAME it checks all names and ancestors of the lease in BATON_FENCE.\n"
+      "Records nothing. Without NAME it checks all names and ancestors of the lease\n"
+      "in BATON_FENCE.\n"
       "Exit code: 0 if it would, 77 if a newer holder has been there.");
   check.add("NAME", all.fence.name, kName).type("");
   check.add("TOKEN", all.fence.token, "As in BATON_TOKEN").type("");
@@ -156,9 +160,8 @@ void add_fence(Command& root, Arguments& all) {
   add_common(check, all);
   does(check, all, fence_check, all.fence);
 
-  auto rebase = fence.add_command(
-      "rebase", "After a restore: raise the store's tokens above those of the fence",
-      "  baton fence rebase --database postgres://app@db/shop");
+  auto rebase = fence.add_command("rebase", "After a restore: raise tokens above the fence's",
+                                  "  baton fence rebase --database postgres://app@db/shop");
   add_database(rebase, all);
   add_common(rebase, all);
   does(rebase, all, fence_rebase, all.fence);
@@ -284,6 +287,9 @@ Understood parse(std::vector<std::string> words, Arguments& all) {
   Program program("baton",
                   "Of all the replicas of a service, exactly one does each piece of work.");
   describe(program, all);
+  for (const auto* word : {"ls", "ps", "locks"}) program.suggest(word, "lock list");
+  for (const auto* word : {"acquire", "exec", "with"}) program.suggest(word, "run");
+  for (const auto* word : {"release", "unlock"}) program.suggest(word, "lock break");
   auto understood = program.understand(words);
   if (has_command && understood.wrong.empty() && understood.help.empty() &&
       !program.is_followed()) {

@@ -35,7 +35,7 @@ void add_job(Command& root, Arguments& all) {
                  job_resume);
   auto run_now = add_job_action(job, all, "run", "Run it once more, now, on one node",
                                 "  baton job run nightly-report --wait 5m\n\n"
-                                "With --wait, exits with 0 if it ended well, 1 if it failed, 75 "
+                                "With --wait, exits with 0 if it ended well, 1 if it failed, 75\n"
                                 "if it took longer.",
                                 job_run);
   run_now.add("--wait", all.job.wait, "Wait so long for its end").type("TIME");
@@ -50,7 +50,7 @@ void add_job(Command& root, Arguments& all) {
 void add_node(Command& root, Arguments& all) {
   auto node =
       root.add_noun("node", "Look at the processes of the fleet", "  baton node list --live");
-  auto list = node.add_command("list", "List the nodes that are there, and those that vanished",
+  auto list = node.add_command("list", "List the live nodes, and those that vanished",
                                "  baton node list\n  baton node list --live --json");
   list.add("--live", all.node.live, "Only those that are there");
   add_common(list, all);

@@ -26,12 +26,12 @@ void add_elect(Command& root, Arguments& all) {
       "elect", "Run a command while we lead",
       "  baton elect outbox -- ./publisher\n"
       "  baton elect views/orders --node pod-2 --ttl 5s --restart -- ./project orders\n\n"
-      "CMD finds BATON_TERM (the same as BATON_TOKEN), BATON_NAME, BATON_GRANT, BATON_MODE and\n"
-      "BATON_FENCE in its environment. If leadership is lost CMD is ended, and started again when "
-      "it\n"
-      "returns. If CMD ends by itself, so does baton, with its exit code.\n"
-      "Exit code: that of CMD, 128 + N if signal N ended it or the wait; 127 or 126 if CMD\n"
-      "cannot be found or executed.");
+      "CMD finds BATON_TERM (the same as BATON_TOKEN), BATON_NAME, BATON_GRANT,\n"
+      "BATON_MODE and BATON_FENCE in its environment. If leadership is lost CMD is\n"
+      "ended, and started again when it returns. If CMD ends by itself, so does baton,\n"
+      "with its exit code.\n"
+      "Exit code: that of CMD, 128 + N if signal N ended it or the wait; 127 or 126 if\n"
+      "CMD cannot be found or executed.");
   app.followed_by("-- CMD [ARG...]");
   auto& with = all.elect;
   app.add("NAME", with.name, kElection).type("").required();
@@ -54,10 +54,10 @@ void add_leader(Command& root, Arguments& all) {
                                  "Exit code: 75 if nobody leads.");
   does(show, all, leader_show, all.leader);
 
-  auto resign = add_leader_command(
-      noun, all, "resign", "Make the leader hand over to the longest waiting candidate",
-      "  baton leader resign outbox --reason 'kernel update'\n\n"
-      "The leader ends its work first. Exit code: 75 if nobody leads.");
+  auto resign =
+      add_leader_command(noun, all, "resign", "Make the leader hand over to the first in line",
+                         "  baton leader resign outbox --reason 'kernel update'\n\n"
+                         "The leader ends its work first. Exit code: 75 if nobody leads.");
   resign.add("--reason", all.leader.reason, "Why; the leader is told").type("TEXT");
   add_timeout(resign, all);
   does(resign, all, leader_resign, all.leader);

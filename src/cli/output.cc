@@ -211,8 +211,8 @@ void Output::error(std::string_view code, std::string_view message, bool retryab
   fmt::print(stderr, "{} {}\n", paint("baton:", Style::red, err_colours_), printable(message));
 }
 
-void Output::hint(std::string_view message) const {
-  if (json_ || quiet_ || isatty(STDERR_FILENO) != 1) return;
+void Output::hint(std::string_view message, bool everywhere) const {
+  if (json_ || quiet_ || (!everywhere && isatty(STDERR_FILENO) != 1)) return;
   std::fflush(stdout);
   fmt::print(stderr, "{} {}\n", paint("baton:", Style::dim, err_colours_), printable(message));
 }
@@ -239,7 +239,7 @@ void Output::progress(const std::string& text) {
   std::fflush(stdout);
   if (err_terminal_) {
     fmt::print(stderr, "\r\x1b[K{}",
-               first_columns(printable(text), size_of_terminal(STDERR_FILENO).columns - 1));
+               cut(printable(text), size_of_terminal(STDERR_FILENO).columns - 1));
     std::fflush(stderr);
   } else {
     fmt::print(stderr, "{}\n", printable(text));

@@ -64,8 +64,8 @@ class Output {
   void error(const Error& error) const;
   void error(std::string_view code, std::string_view message, bool retryable = false) const;
 
-  // To stderr, for people at a terminal only.
-  void hint(std::string_view message) const;
+  // To stderr, for people: at a terminal only, unless it goes `everywhere`.
+  void hint(std::string_view message, bool everywhere = false) const;
 
   // To stderr, in text only.
   void warning(std::string_view message) const;

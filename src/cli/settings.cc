@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/file.h"
+#include "cli/remedy.h"
 #include "policy/suggest.h"
 #include "policy/yaml.h"
 
@@ -152,6 +153,17 @@ Result<std::string> default_store() {
   return "sqlite:" + (directory / "baton.db").string();
 }
 
+// On a terminal each time. Elsewhere only when the store is first used, so that the mail of a cron
+// job says it once and not every minute.
+void say_default_store(const Output& out, std::string_view store) {
+  std::error_code unknown;
+  const bool is_new = !fs::exists(store.substr(store.find(':') + 1), unknown);
+  out.hint(
+      "the default store locks the processes of this user on this machine; for more, set "
+      "BATON_STORE",
+      is_new);
+}
+
 void fill(std::string& into, const std::string& value) {
   if (into.empty()) into = value;
 }
@@ -174,9 +186,7 @@ Result<Settings> resolve_settings(const Context& context) {
     auto store = default_store();
     if (!store) return store.error();
     settings.store = std::move(*store);
-    context.out.hint(
-        "the default store locks the processes of this user on this machine; for more, set "
-        "BATON_STORE");
+    say_default_store(context.out, settings.store);
   }
   if (settings.store.starts_with("memory:")) {
     return Error{.code = Code::bad_url,
@@ -184,6 +194,7 @@ Result<Settings> resolve_settings(const Context& context) {
                      "memory: is for programs that use the library: its locks end with this "
                      "command, and no other process sees them; use sqlite:PATH"};
   }
+  if (auto ok = check_password(settings.store); !ok) return ok.error();
   return settings;
 }
 

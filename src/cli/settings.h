@@ -22,8 +22,8 @@ struct Settings {
 struct Context;
 
 // What is empty in `context` was not given. If it comes to the default store, makes its
-// directory, and says on a terminal what it locks. Refuses memory:, whose locks would end with the
-// command.
+// directory, and says what it locks: on a terminal, and elsewhere if the store is new. Refuses
+// memory:, whose locks would end with the command.
 [[nodiscard]] Result<Settings> resolve_settings(const Context& context);
 
 }  // namespace baton::cli

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "cli/json_writer.h"
+#include "cli/remedy.h"
 
 namespace baton::cli {
 namespace {
@@ -20,13 +21,13 @@ StoreWait::StoreWait(const Output& out, std::optional<Instant> until)
 bool StoreWait::operator()(const Error& error) {
   const Instant now = BootClock::now();
   if (error.code != Code::unavailable || (until_ && now >= *until_)) return false;
-  was_down_ = true;
   if (!out_.quiet() && now >= tell_at_) {
     tell_at_ = now + kTellEvery;
     JsonWriter json;
     json.begin_object().field("event", "waiting").field("for", "store");
-    json.field("message", printable(error.message)).end_object();
-    out_.event("waiting for the store: " + error.message, json.text());
+    const std::string message = with_remedy(error).message;
+    json.field("message", printable(message)).end_object();
+    out_.event("waiting for the store: " + message, json.text());
   }
   Instant again = now + pause_;
   if (until_) again = std::min(again, *until_);

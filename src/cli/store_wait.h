@@ -18,13 +18,10 @@ class StoreWait {
   // unavailable is; a wrong URL, password or schema does not mend itself.
   bool operator()(const Error& error);
 
-  [[nodiscard]] bool was_down() const { return was_down_; }
-
  private:
   const Output& out_;
   std::optional<Instant> until_;
   Millis pause_;
-  bool was_down_ = false;
   Instant tell_at_{};
 };
 

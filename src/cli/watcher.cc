@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <filesystem>
 
 #include "baton/locks.h"
 #include "cli/process_tree.h"
@@ -42,9 +43,22 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return out;
 }
 
+// BATON_STORE=… for the command: without its password, and with an absolute path, so that a baton
+// that the command calls after a change of directory still locks in the same file.
+std::string store_variable(std::string_view variable) {
+  constexpr std::string_view kRelative = "BATON_STORE=sqlite:";
+  std::error_code failed;
+  if (variable.starts_with(kRelative) && variable.size() > kRelative.size() &&
+      variable[kRelative.size()] != '/' && variable[kRelative.size()] != ':') {
+    const auto path = std::filesystem::absolute(variable.substr(kRelative.size()), failed);
+    if (!failed) return std::string(kRelative) + path.string();
+  }
+  return redact_url(variable);
+}
+
 // Our environment with `changes` (NAME=value) in the place of variables of the same name, and
-// BATON_STORE without its password. It is not left out: a baton that the command calls would then
-// quietly lock in another store.
+// BATON_STORE as store_variable() has it. It is not left out: a baton that the command calls would
+// then quietly lock in another store.
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
   std::vector<std::string> out = changes;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -53,7 +67,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
     bool replaced = false;
     for (const auto& change : changes) replaced = replaced || change.starts_with(name);
     if (replaced) continue;
-    out.push_back(name == "BATON_STORE=" ? redact_url(variable) : std::string(variable));
+    out.push_back(name == "BATON_STORE=" ? store_variable(variable) : std::string(variable));
   }
   return out;
 }

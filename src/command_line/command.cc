@@ -161,17 +161,47 @@ std::string with_help(const std::string& message, const Reached& at) {
   return message + (message.ends_with('?') ? " See '" : "; see '") + at.path + " --help'";
 }
 
+// Commands below other ones that are called so: 'baton lock list' and others for 'list'.
+std::vector<std::string> deeper_commands(const Reached& at) {
+  std::vector<std::string> found;
+  for (CLI::App* child : commands_of(*at.app)) {
+    for (const CLI::App* below : commands_of(*child)) {
+      if (below->get_name() != at.unknown) continue;
+      found.push_back("'" + at.path + " " + child->get_name() + " " + at.unknown + "'");
+    }
+  }
+  return found;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) out += i + 1 == words.size() ? " or " : ", ";
+    out += words[i];
+  }
+  return out;
+}
+
 // Empty if all commands are known.
-std::string unknown_command(CLI::App& root, std::vector<std::string> words) {
+std::string unknown_command(CLI::App& root, std::vector<std::string> words,
+                            const std::map<std::string, std::string>& instead) {
   for (auto& word : words) word = redact_url(word);
   const Reached at = reached(root, words);
   if (at.unknown.empty()) return {};
+  std::vector<std::string> meant = deeper_commands(at);
+  const auto other_word = instead.find(at.unknown);
+  if (other_word != instead.end() && at.app == &root) {
+    meant = {"'" + at.path + " " + other_word->second + "'"};
+  }
+  if (!meant.empty()) {
+    return with_help("unknown command '" + at.unknown + "'; did you mean " + listed(meant) + "?",
+                     at);
+  }
   return with_help(unknown("command", at.unknown, names_of_commands(*at.app)), at);
 }
 
 std::string explain(CLI::App& root, std::vector<std::string> words,
                     const CLI::ParseError& problem) {
-  if (auto wrong = unknown_command(root, words); !wrong.empty()) return wrong;
   std::string message = without_passwords(problem.what(), words);
   for (auto& word : words) word = redact_url(word);
   const Reached at = reached(root, words);
@@ -327,12 +357,17 @@ Understood Program::understand(const std::vector<std::string>& words) {
     std::reverse(reversed.begin(), reversed.end());
     root_->parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    if (auto wrong = unknown_command(*root_, words); !wrong.empty()) return {.wrong = wrong};
+    if (auto wrong = unknown_command(*root_, words, instead_); !wrong.empty()) {
+      return {.wrong = wrong};
+    }
     return {.help = root_->help()};
   } catch (const CLI::CallForVersion&) {
     return {.version = true};
   } catch (const CLI::ParseError& problem) {
     const auto left = root_->remaining(true);
+    if (auto wrong = unknown_command(*root_, words, instead_); !wrong.empty()) {
+      return {.wrong = wrong};
+    }
     const bool too_many = is_followed() && !left.empty() && !left.front().starts_with('-');
     return {.wrong = explain(*root_, words, problem),
             .too_many = too_many ? left.front() : std::string()};

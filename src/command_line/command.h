@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -83,6 +84,9 @@ class Program : public Command {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
+  // Another word that people may try for the command `instead`, such as 'lock list'.
+  void suggest(const std::string& word, const std::string& instead) { instead_[word] = instead; }
+
   // Without help and without anything wrong, the command may be done.
   [[nodiscard]] Understood understand(const std::vector<std::string>& words);
 
@@ -93,6 +97,7 @@ class Program : public Command {
   explicit Program(std::unique_ptr<CLI::App> root);
 
   std::unique_ptr<CLI::App> root_;
+  std::map<std::string, std::string> instead_;
 };
 
 }  // namespace baton::command_line

@@ -134,8 +134,8 @@ Result<void> validate(const LockName& name) {
     bytes += 1 + resource.size();
   }
   if (bytes > kMaxNameBytes) {
-    return bad_name(std::to_string(bytes) + " bytes, at most " + std::to_string(kMaxNameBytes) +
-                    " are allowed");
+    return bad_name("with region and predicate it has " + std::to_string(bytes) +
+                    " bytes, at most " + std::to_string(kMaxNameBytes) + " are allowed");
   }
   return {};
 }

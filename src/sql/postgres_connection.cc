@@ -287,8 +287,21 @@ Result<void> PostgresConnection::fence(std::span<const FenceToken> tokens, Deadl
   if (passed) return {};
   if (sqlstate_ == "42883" || sqlstate_ == "42P01" || sqlstate_ == "3F000") {
     passed.error().message += "; install the fence first: baton fence install";
+  } else if (sqlstate_ == "42501") {
+    passed.error().message +=
+        "; the role that installed the fence can run: GRANT EXECUTE ON FUNCTION "
+        "public.baton_fence(text), public.baton_fence(text, text, bigint) TO " +
+        role() + ";";
   }
   return passed.error();
+}
+
+// As SQL writes it. The server cannot be asked: the transaction has failed by then.
+std::string PostgresConnection::role() const {
+  const std::string_view user = PQuser(connection_);
+  const std::unique_ptr<char, decltype(&PQfreemem)> quoted(
+      PQescapeIdentifier(connection_, user.data(), user.size()), &PQfreemem);
+  return quoted ? quoted.get() : std::string(user);
 }
 
 bool PostgresConnection::still_there() {

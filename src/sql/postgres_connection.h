@@ -55,6 +55,7 @@ class PostgresConnection final : public Connection {
   Result<PostgresResult> collect(int sent, Deadline by, Lost lost);
   Result<void> wait_for_answer(Deadline by, Lost lost);
   [[nodiscard]] Lost outside_transaction() const;
+  [[nodiscard]] std::string role() const;
   Error broken(Lost lost);
   Error late(Lost lost);
   Error refused(const PGresult* result, Lost lost);

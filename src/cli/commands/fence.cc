@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/fence_database.h"
 #include "cli/json_writer.h"
+#include "cli/remedy.h"
 #include "policy/apply_policy.h"
 
 namespace baton::cli {
@@ -18,6 +19,7 @@ namespace {
 constexpr Millis kOpenLimit{10'000};
 
 Result<std::unique_ptr<FenceDatabase>> open_database(const std::string& url) {
+  if (auto ok = check_password(url); !ok) return ok.error();
   const auto scheme = url.substr(0, url.find(':'));
 #ifdef BATON_HAS_STORE_SQLITE
   if (scheme == "sqlite") return open_sqlite_fence(url);

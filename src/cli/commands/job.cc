@@ -1,5 +1,6 @@
 // baton job: what the scheduled jobs do, and telling them what to do.
 
+#include <optional>
 #include <thread>
 
 #include <fmt/core.h>
@@ -8,6 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
+#include "cli/open_timeout.h"
 #include "node/wall_time.h"
 
 namespace baton::cli {
@@ -114,16 +116,17 @@ struct Opened {
   std::string region;
 };
 
-Result<Opened> open_store_of(Context& context) {
+Result<Opened> open_store_of(Context& context, std::optional<Millis> wait = {}) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
-  auto locks = open(settings->store, {.owner = settings->owner});
+  auto locks =
+      open(settings->store, {.owner = settings->owner, .open_timeout = open_timeout(wait)});
   if (!locks) return locks.error();
   return Opened{std::move(*locks), region_of(*settings)};
 }
 
-Result<int> wait_for_run(Context& context, Opened& opened, const std::string& job, Millis limit) {
-  const Instant deadline = BootClock::now() + limit;
+Result<int> wait_for_run(Context& context, Opened& opened, const std::string& job,
+                         Instant deadline) {
   while (true) {
     auto status = show_job(opened.locks, job, opened.region);
     if (!status) return status.error();
@@ -147,18 +150,19 @@ Result<int> wait_for_run(Context& context, Opened& opened, const std::string& jo
 
 Result<int> command(Context& context, const JobArguments& arguments, JobCommand what,
                     const std::string& done) {
-  auto opened = open_store_of(context);
-  if (!opened) return opened.error();
-  Millis wait{0};
+  std::optional<Millis> wait;
   if (!arguments.wait.empty()) {
     auto parsed = parse_duration_argument("--wait", arguments.wait);
     if (!parsed) return parsed.error();
-    wait = *parsed;
+    if (*parsed > Millis(0)) wait = *parsed;
   }
+  const Instant deadline = BootClock::now() + wait.value_or(Millis(0));
+  auto opened = open_store_of(context, wait);
+  if (!opened) return opened.error();
   if (auto ok = command_job(opened->locks, arguments.name, what, opened->region); !ok) {
     return ok.error();
   }
-  if (wait > Millis(0)) return wait_for_run(context, *opened, arguments.name, wait);
+  if (wait) return wait_for_run(context, *opened, arguments.name, deadline);
   if (!context.out.json()) {
     context.out.line(arguments.name + " " + done);
     return exit_code::ok;

@@ -10,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
+#include "cli/open_timeout.h"
 
 namespace baton::cli {
 namespace {
@@ -23,12 +24,14 @@ struct Place {
   LockClient locks;
 };
 
-Result<Place> open_place(Context& context, const std::string& name) {
+Result<Place> open_place(Context& context, const std::string& name,
+                         std::optional<Millis> timeout = {}) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto lock = election_lock(name, settings->region.empty() ? kDefaultRegion : settings->region);
   if (!lock) return lock.error();
-  auto locks = open(settings->store, {.owner = settings->owner});
+  auto locks =
+      open(settings->store, {.owner = settings->owner, .open_timeout = open_timeout(timeout)});
   if (!locks) return locks.error();
   return Place{std::move(*lock), std::move(*locks)};
 }
@@ -71,8 +74,7 @@ int nobody_leads(Context& context, const std::string& name) {
 }
 
 // Until the leader that was asked has gone. A revoked lock is not renewed, so it always goes.
-Result<void> wait_until_gone(Context& context, Place& place, const Leader& asked, Millis timeout) {
-  const Instant limit = BootClock::now() + timeout;
+Result<void> wait_until_gone(Context& context, Place& place, const Leader& asked, Instant limit) {
   while (true) {
     auto now = leader_of(place.locks, place.lock);
     if (!now) return now.error();
@@ -120,9 +122,9 @@ void report(Context& context, const std::string& name, const Leader& before,
 }
 
 Result<int> see_it_through(Context& context, const LeaderArguments& arguments, Place& place,
-                           const std::optional<Leader>& asked, Millis timeout) {
+                           const std::optional<Leader>& asked, Instant limit) {
   if (!asked) return nobody_leads(context, arguments.name);
-  if (auto ok = wait_until_gone(context, place, *asked, timeout); !ok) return ok.error();
+  if (auto ok = wait_until_gone(context, place, *asked, limit); !ok) return ok.error();
   auto next = wait_for_next(place);
   if (!next) return next.error();
   report(context, arguments.name, *asked, *next);
@@ -155,21 +157,23 @@ Result<int> leader_show(Context& context, const LeaderArguments& arguments) {
 Result<int> leader_resign(Context& context, const LeaderArguments& arguments) {
   auto timeout = parse_duration_argument("--timeout", arguments.timeout);
   if (!timeout) return timeout.error();
-  auto place = open_place(context, arguments.name);
+  const Instant limit = BootClock::now() + *timeout;
+  auto place = open_place(context, arguments.name, *timeout);
   if (!place) return place.error();
   auto asked = resign_leader(place->locks, place->lock, arguments.reason);
   if (!asked) return asked.error();
-  return see_it_through(context, arguments, *place, *asked, *timeout);
+  return see_it_through(context, arguments, *place, *asked, limit);
 }
 
 Result<int> leader_transfer(Context& context, const LeaderArguments& arguments) {
   auto timeout = parse_duration_argument("--timeout", arguments.timeout);
   if (!timeout) return timeout.error();
-  auto place = open_place(context, arguments.name);
+  const Instant limit = BootClock::now() + *timeout;
+  auto place = open_place(context, arguments.name, *timeout);
   if (!place) return place.error();
   auto asked = transfer_leader(place->locks, place->lock, arguments.node);
   if (!asked) return asked.error();
-  return see_it_through(context, arguments, *place, *asked, *timeout);
+  return see_it_through(context, arguments, *place, *asked, limit);
 }
 
 }  // namespace baton::cli

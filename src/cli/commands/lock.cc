@@ -12,6 +12,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/lock_view.h"
+#include "cli/open_timeout.h"
 #include "policy/apply_policy.h"
 
 namespace baton::cli {
@@ -25,8 +26,8 @@ constexpr std::string_view kNotTold =
 constexpr std::string_view kNotWaitedFor =
     "the holder was not waited for and may still be writing; only a fence on the data stops it";
 
-Result<LockClient> connect(const Settings& settings) {
-  return open(settings.store, {.owner = settings.owner});
+Result<LockClient> connect(const Settings& settings, std::optional<Millis> timeout = {}) {
+  return open(settings.store, {.owner = settings.owner, .open_timeout = open_timeout(timeout)});
 }
 
 std::string in(Millis time) { return "in " + about(time); }
@@ -78,8 +79,7 @@ std::vector<HolderInfo> still_there(const LockInfo& info, const std::vector<Hold
 
 // Until each holder has acknowledged or expired; every one does, as a revoked grant is not renewed.
 Result<void> wait_for_holders(Context& context, LockClient& locks, const LockName& name,
-                              const std::vector<HolderInfo>& hit, std::optional<Millis> timeout) {
-  const Instant start = BootClock::now();
+                              const std::vector<HolderInfo>& hit, std::optional<Instant> limit) {
   while (true) {
     auto info = locks.get(name);
     if (!info) return info.error();
@@ -88,7 +88,7 @@ Result<void> wait_for_holders(Context& context, LockClient& locks, const LockNam
     const auto& slowest = *std::max_element(
         left.begin(), left.end(),
         [](const HolderInfo& a, const HolderInfo& b) { return a.expires_in < b.expires_in; });
-    if (timeout && BootClock::now() - start >= *timeout) {
+    if (limit && BootClock::now() >= *limit) {
       context.out.end_progress();
       return Error{
           .code = Code::timed_out,
@@ -156,18 +156,20 @@ Result<int> lock_break(Context& context, const LockBreakArguments& arguments) {
   auto what = parse_name(arguments.name, arguments.predicate, settings->region);
   if (!what) return what.error();
   std::optional<Millis> timeout;
+  std::optional<Instant> limit;
   if (!arguments.timeout.empty()) {
     auto parsed = parse_duration_argument("--timeout", arguments.timeout);
     if (!parsed) return parsed.error();
     timeout = *parsed;
+    limit = BootClock::now() + *timeout;
   }
-  auto locks = connect(*settings);
+  auto locks = connect(*settings, timeout);
   if (!locks) return locks.error();
   auto hit =
       locks->break_lock(what->name, {.reason = arguments.reason, .immediately = arguments.now});
   if (!hit) return hit.error();
   if (!arguments.now && !hit->empty()) {
-    if (auto ok = wait_for_holders(context, *locks, what->name, *hit, timeout); !ok) {
+    if (auto ok = wait_for_holders(context, *locks, what->name, *hit, limit); !ok) {
       return ok.error();
     }
   }

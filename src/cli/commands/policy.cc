@@ -9,6 +9,7 @@
 #include "cli/file.h"
 #include "cli/json_writer.h"
 #include "cli/lock_view.h"
+#include "cli/open_timeout.h"
 #include "cli/signals.h"
 #include "policy/apply_policy.h"
 #include "policy/print_policy.h"
@@ -108,12 +109,13 @@ Result<int> policy_apply(Context& context, const PolicyArguments& arguments) {
 
   const Signals signals;
   StopOnSignal stop(signals);
-  auto store = open_store(settings->store, BootClock::now() + kOpenLimit);
+  const Instant limit = BootClock::now() + *timeout;
+  auto store = open_store(settings->store, BootClock::now() + open_timeout(*timeout));
   if (!store) return store.error();
   stop.ask_politely();
   const policy::ApplyPolicyOptions options{
       .owner = owner_of(*settings),
-      .timeout = *timeout,
+      .timeout = left_until(limit),
       .replace = arguments.replace,
       .stop = stop.token(),
       .progress = [&](const auto& progress) { show_progress(context.out, progress); }};

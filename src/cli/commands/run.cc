@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/counted_locks.h"
 #include "cli/json_writer.h"
+#include "cli/open_timeout.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
 #include "cli/supervisor.h"
@@ -178,15 +179,15 @@ Result<int> run(Context& context, const RunArguments& arguments) {
   StopOnSignal waiting(signals);
   const Instant wait_until = BootClock::now() + plan->wait;
   StoreWait store_wait(context.out, wait_until);
-  auto opened = open_counted(*settings, arguments.metrics, context.out, std::ref(store_wait));
+  const bool waits = plan->wait > Millis(0);
+  auto opened = open_counted(*settings, arguments.metrics, context.out, std::ref(store_wait),
+                             waits ? std::optional(wait_until) : std::nullopt);
   if (!opened) return opened.error();
   LockClient& locks = opened->locks;
   waiting.ask_politely();
   plan->options.stop = waiting.token();
-  if (store_wait.was_down()) {
-    plan->options.wait =
-        std::max(Millis(0), std::chrono::floor<Millis>(wait_until - BootClock::now()));
-  }
+  // Never 0, so that a wait that is over is told as one.
+  if (waits) plan->options.wait = std::max(Millis(1), left_until(wait_until));
   auto lease = acquire(context, locks, *plan);
   const int stopped_by = waiting.finish();
   if (stopped_by != 0) return exit_code::by_signal + stopped_by;

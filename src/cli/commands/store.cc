@@ -1,5 +1,7 @@
 // baton store: migrate, status, doctor.
 
+#include <optional>
+
 #include <fmt/core.h>
 
 #include "baton/locks.h"
@@ -14,12 +16,30 @@ namespace {
 constexpr Millis kOpenLimit{10'000};
 constexpr Millis kMigrateLimit{120'000};
 constexpr Millis kExamineLimit{60'000};
+constexpr Millis kAnyTtl{30'000};  // for findings that do not depend on it
 
 Result<std::unique_ptr<StoreAdmin>> open_admin_of(const Settings& settings) {
   return open_admin(settings.store, BootClock::now() + kOpenLimit);
 }
 
-std::string schema_of(const StoreStatus& status) {
+// Tables and functions of a schema change apart from each other: a release may bring new functions
+// for tables that stay as they are. Only the examination looks at the functions. What it says is
+// wrong with a schema of the right version, if anything.
+std::optional<Finding> wrong_with_schema(StoreAdmin& admin, const Settings& settings) {
+  if (!settings.store.starts_with("postgres")) return std::nullopt;
+  const auto findings = admin.examine(kAnyTtl, BootClock::now() + kExamineLimit);
+  if (!findings) return std::nullopt;
+  for (const Finding& finding : *findings) {
+    if (finding.code == "schema") return finding;
+  }
+  return std::nullopt;
+}
+
+std::string schema_of(const StoreStatus& status, const std::optional<Finding>& wrong) {
+  if (status.schema_version == status.schema_expected && wrong) {
+    return fmt::format("version {}, but {}; run 'baton store migrate'", status.schema_version,
+                       wrong->what);
+  }
   if (status.schema_version == status.schema_expected) {
     return fmt::format("version {}, as this baton wants", status.schema_version);
   }
@@ -59,13 +79,20 @@ Result<int> store_migrate(Context& context) {
   if (!settings) return settings.error();
   auto admin = open_admin_of(*settings);
   if (!admin) return admin.error();
+  const bool had_old_functions = wrong_with_schema(**admin, *settings).has_value();
   const auto versions = (*admin)->migrate(BootClock::now() + kMigrateLimit);
   if (!versions) return versions.error();
   const auto [from, to] = *versions;
   if (context.out.json()) {
     JsonWriter json;
-    json.begin_object().field("from", from).field("to", to).end_object();
+    json.begin_object().field("from", from).field("to", to);
+    json.field("functions_replaced", from != to || had_old_functions).end_object();
     context.out.line(json.text());
+  } else if (from == to && had_old_functions) {
+    context.out.line(
+        fmt::format("replaced the functions of the schema by those of this baton; its tables "
+                    "already have version {}",
+                    to));
   } else if (from == to) {
     context.out.line(fmt::format("the schema already has version {}", to));
   } else if (from == 0) {
@@ -83,11 +110,14 @@ Result<int> store_status(Context& context) {
   if (!admin) return admin.error();
   const auto status = (*admin)->status(BootClock::now() + kOpenLimit);
   if (!status) return status.error();
+  const auto wrong = wrong_with_schema(**admin, *settings);
   if (context.out.json()) {
     JsonWriter json;
     json.begin_object().field("kind", status->kind).field("location", status->location);
     json.field("schema_version", status->schema_version);
-    json.field("schema_expected", status->schema_expected).key("details").begin_object();
+    json.field("schema_expected", status->schema_expected);
+    json.field("schema_current", status->schema_version == status->schema_expected && !wrong);
+    json.key("details").begin_object();
     for (const auto& [name, value] : status->details) json.field(name, value);
     json.end_object().end_object();
     context.out.line(json.text());
@@ -100,7 +130,7 @@ Result<int> store_status(Context& context) {
   };
   show("store", status->kind);
   show("location", status->location);
-  show("schema", schema_of(*status));
+  show("schema", schema_of(*status, wrong));
   for (const auto& [name, value] : status->details) show(name, value);
   return exit_code::ok;
 }

@@ -221,6 +221,15 @@ TEST_F(CliOutput, a_list_fits_a_terminal_of_80_columns) {
   EXPECT_NE(piped.find("web-1.eu-central-1.example.com:4711"), std::string::npos) << piped;
 }
 
+TEST_F(CliOutput, a_line_of_progress_that_does_not_fit_is_cut_where_one_can_see_it) {
+  auto holder = hold("job", kForEver, {"--owner", "web-1.eu-central-1.example.com:4711"});
+  env_ = {{"TERM", "xterm"}, {"NO_COLOR", "1"}};
+  auto narrow = typed("run job --wait 1h -- true");
+  narrow.argv[2] = "stty rows 24 cols 40; " + narrow.argv[2];
+  Process waiting(narrow);
+  EXPECT_TRUE(waiting.wait_for_out("waiting for job, held by web-1.eu-cent…")) << waiting.out();
+}
+
 TEST_F(CliOutput, a_list_that_is_watched_does_not_scroll) {
   env_ = {{"TERM", "xterm"}, {"NO_COLOR", "1"}};
   std::vector<std::unique_ptr<Process>> holders;
@@ -242,10 +251,13 @@ TEST_F(CliOutput, a_list_that_is_watched_does_not_scroll) {
 
 // --- the default store ---------------------------------------------------------------------------
 
-TEST_F(CliOutput, what_the_default_store_locks_is_said_on_a_terminal_only) {
+TEST_F(CliOutput, what_the_default_store_locks_is_said_on_a_terminal_and_else_only_once) {
   const std::string says = "locks the processes of this user on this machine";
   env_ = {{"TERM", "xterm"}, {"NO_COLOR", "1"}};
   unset_store();
+  const auto first = baton({"run", "job", "--", "true"});
+  EXPECT_NE(first.err.find(says), std::string::npos) << first.err;
+  EXPECT_EQ(first.err.find('\n'), first.err.size() - 1) << "one line: " << first.err;
   const std::string seen = on_terminal("run job -- true");
   EXPECT_NE(seen.find(says), std::string::npos) << seen;
   EXPECT_NE(seen.find("BATON_STORE"), std::string::npos) << seen;

@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "integration/cli/cli_any_store.h"
+#include "support/fault_proxy.h"
 #include "support/postgres_server.h"
 
 namespace baton::test {
@@ -35,6 +36,92 @@ TEST_F(CliPostgres, a_database_without_the_schema_says_what_to_do) {
   EXPECT_EQ(baton({"store", "migrate"}).status.code, 0);
   EXPECT_NE(baton({"store", "migrate"}).out.find("already"), std::string::npos);
   EXPECT_EQ(baton({"lock", "find"}).out, "no locks\n");
+}
+
+TEST_F(CliPostgres, functions_of_an_older_baton_are_told_of_and_replaced) {
+  ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
+  EXPECT_NE(baton({"store", "status"}).out.find("as this baton wants"), std::string::npos);
+  place().server.sql("COMMENT ON TABLE baton.meta IS 'functions 1 1'", place().database());
+  const auto status = baton({"store", "status"}).out;
+  EXPECT_NE(status.find("the functions in the schema are older than this baton; run 'baton store "
+                        "migrate'"),
+            std::string::npos)
+      << status;
+  EXPECT_NE(baton({"store", "status", "--json"}).out.find("\"schema_current\":false"),
+            std::string::npos);
+  const auto migrated = baton({"store", "migrate"}).out;
+  EXPECT_NE(migrated.find("replaced the functions"), std::string::npos) << migrated;
+  EXPECT_NE(baton({"store", "status", "--json"}).out.find("\"schema_current\":true"),
+            std::string::npos);
+  EXPECT_NE(baton({"store", "migrate"}).out.find("already"), std::string::npos);
+}
+
+// Both at once, since both wait for as long.
+TEST_F(CliPostgres, a_server_that_stops_answering_does_not_hold_up_the_fence_for_ever) {
+  ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
+  FaultProxy install_proxy(place().server.port());
+  FaultProxy rebase_proxy(place().server.port());
+  install_proxy.hold("CREATE SCHEMA");
+  rebase_proxy.hold("baton_fence.seen");
+  const auto through = [&](const FaultProxy& proxy) {
+    return "postgres://postgres@127.0.0.1:" + std::to_string(proxy.port()) + "/" +
+           place().database();
+  };
+  auto install = start({"fence", "install", "--database", through(install_proxy)});
+  auto rebase = start({"fence", "rebase", "--database", through(rebase_proxy)});
+  for (auto* process : {install.get(), rebase.get()}) {
+    ends(*process, 1);
+    EXPECT_NE(process->err().find("no answer in time"), std::string::npos) << process->err();
+  }
+}
+
+TEST_F(CliPostgres, who_may_not_use_or_make_a_fence_is_told_what_an_administrator_can_run) {
+  auto& server = place().server;
+  const std::string role = "guest_" + place().database();
+  server.sql("CREATE USER " + role);
+  const std::string url = "postgres://" + role + "@127.0.0.1:" + std::to_string(server.port()) +
+                          "/" + place().database();
+  refuses({"fence", "install", "--database", url}, 1, "unauthorized",
+          "GRANT CREATE ON DATABASE " + place().database() + " TO " + role + ";");
+  refuses({"store", "migrate", "--store", url}, 1, "unauthorized",
+          "GRANT CREATE ON DATABASE " + place().database() + " TO " + role + ";");
+  ASSERT_EQ(baton({"store", "migrate"}).status.code, 0);
+  ASSERT_EQ(baton({"fence", "install", "--database", server.url(place().database())}).status.code,
+            0);
+  const Words check{"fence", "check", "--key", "DEFAULT:job", "9", "--database", url};
+  refuses(check, 1, "unauthorized",
+          "GRANT EXECUTE ON FUNCTION public.baton_fence(text), public.baton_fence(text, text, "
+          "bigint) TO \"" +
+              role + "\";");
+  refuses({"fence", "rebase", "--database", url}, 1, "unauthorized",
+          "GRANT USAGE ON SCHEMA baton_fence TO " + role + ";");
+  server.sql(
+      "GRANT EXECUTE ON FUNCTION public.baton_fence(text), public.baton_fence(text, text, bigint) "
+      "TO " +
+          role,
+      place().database());
+  EXPECT_EQ(baton(check).status.code, 0);
+  server.sql("ALTER ROLE " + role + " SET default_transaction_read_only = on");
+  refuses(check, 1, "unavailable",
+          "ALTER ROLE " + role + " SET default_transaction_read_only = off;");
+}
+
+TEST_F(CliPostgres, a_server_that_cannot_be_used_is_told_with_the_remedy) {
+  const std::string port = std::to_string(place().server.port());
+  for (const bool fence : {false, true}) {
+    const auto with = [&](const std::string& url) {
+      return fence ? Words{"fence", "install", "--database", url}
+                   : Words{"lock", "find", "--store", url};
+    };
+    refuses(with(place().absent()), 1, "unavailable", "start the server, or correct host and port");
+    refuses(with("postgres://nobody.invalid/x"), 1, "unavailable", "correct the host in the URL");
+    refuses(with("postgres://postgres@127.0.0.1:" + port + "/missing"), 1, "bad_store",
+            "createdb missing");
+    refuses(with("postgres://stranger@127.0.0.1:" + port + "/postgres"), 1, "unauthorized",
+            "createuser stranger");
+    refuses(with("postgres://me:***@127.0.0.1:" + port + "/postgres"), 2, "bad_url",
+            "put the real one there");
+  }
 }
 
 TEST_F(CliPostgres, a_fence_on_a_server_that_is_not_there_is_unavailable) {
@@ -143,6 +230,7 @@ TEST_F(CliPostgres, a_wrong_password_is_unauthorized_and_never_shown) {
                              Words{"fence", "install", "--database", env_["BATON_STORE"]}}) {
     refuses(words, 1, "unauthorized", "visitor");
     refuses(words, 1, "unauthorized", address);
+    refuses(words, 1, "unauthorized", "correct user and password in the URL");
     EXPECT_EQ(baton(words).err.find("wr0ng"), std::string::npos);
   }
 }

@@ -3,6 +3,7 @@
 
 #include "integration/cli/cli_any_store.h"
 #include "support/http_client.h"
+#include "support/loopback.h"
 #include "support/privileges.h"
 
 namespace baton::test {
@@ -126,6 +127,13 @@ TEST_F(CliRun, a_password_in_baton_store_is_not_handed_to_the_command) {
   EXPECT_EQ(baton({"run", "job", "--", "sh", "-c", "echo $BATON_STORE"}).out, store() + "\n");
 }
 
+TEST_F(CliRun, a_relative_store_means_the_same_file_after_the_command_changes_its_directory) {
+  env_["BATON_STORE"] = "sqlite:locks.db";
+  const std::string same = "mkdir sub; cd sub; " + program_ + " run job -- true";
+  EXPECT_EQ(baton({"run", "job", "--", "sh", "-c", same}).status.code, 75) << "it is held";
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "sub/locks.db"));
+}
+
 TEST_F(CliRun, standard_input_and_output_are_the_commands_own) {
   auto process = start({"run", "job", "--json", "--", "cat"});
   process->write("hello");
@@ -222,6 +230,20 @@ TEST_F(CliRun, a_waiting_run_starts_when_the_lock_is_free) {
   ends(*first, 0);
   ends(*second, 0);
   EXPECT_EQ(second->out(), "second\n");
+}
+
+// The other command has no limit of its own, but that of opening, which is 10 s.
+TEST_F(CliRun, a_store_that_accepts_and_never_answers_takes_no_longer_than_the_wait) {
+  const auto [socket, port] = listen_on_loopback();
+  const std::string silent = "redis://127.0.0.1:" + std::to_string(port);
+  auto unlimited = start({"lock", "list", "--store", silent});
+  for (const Words& words :
+       {Words{"run", "job", "--wait", "1s", "--store", silent, "--", "true"},
+        Words{"lock", "break", "job", "--reason", "r", "--timeout", "1s", "--store", silent}}) {
+    EXPECT_EQ(baton(words).status.code, 1);
+  }
+  EXPECT_TRUE(unlimited->running()) << unlimited->err();
+  ::close(socket);
 }
 
 TEST_F(CliRun, runs_of_one_name_exclude_each_other) {

@@ -1,6 +1,8 @@
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include <sqlite3.h>
 
@@ -41,7 +43,7 @@ TEST_F(Cli, a_bad_name_is_refused) {
                                           {"/a", "empty"},
                                           {"a/", "empty"},
                                           {"a%zz", "hexadecimal"},
-                                          {std::string(256, 'x'), "255"},
+                                          {std::string(256, 'x'), " bytes, at most 255 are"},
                                           {"lock:exclusive:a", "lock:{mode}"},
                                           {"lock:strange:a:b", "mode"}}) {
     refuses({"run", name, "--", "true"}, 2, "bad_name", part);
@@ -97,6 +99,24 @@ TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
   refuses({"lock", "show", "a", "b"}, 2, "usage", "not expected");
   refuses({"lcok", "--help"}, 2, "usage", "did you mean 'lock'?");
   refuses({"lock", "--help", "fnid"}, 2, "usage", "did you mean 'find'?");
+  refuses({"list"}, 2, "usage",
+          "did you mean 'baton lock list', 'baton job list', 'baton node list' or 'baton partition "
+          "list'?");
+  refuses({"migrate"}, 2, "usage", "did you mean 'baton store migrate'?");
+  refuses({"ls"}, 2, "usage", "did you mean 'baton lock list'?");
+  refuses({"unlock", "a"}, 2, "usage", "did you mean 'baton lock break'?");
+}
+
+TEST_F(Cli, help_fits_a_terminal_of_80_columns) {
+  for (const Help& help : all_help()) {
+    std::istringstream lines(help.text);
+    for (std::string line; std::getline(lines, line);) {
+      const auto characters = std::count_if(line.begin(), line.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80;  // no later byte of a character
+      });
+      EXPECT_LE(characters, 80) << line;
+    }
+  }
 }
 
 TEST_F(Cli, a_command_is_refused_where_none_is_run) {
