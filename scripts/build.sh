@@ -47,13 +47,18 @@ cmd_build() {
 }
 
 cmd_demo() {
-  if [[ ${1:-} == warehouse ]]; then
-    shift
-    build release baton-demo-warehouse warehouse
-    exec build/release/bin/baton-demo-warehouse "$@"
-  fi
-  build release baton-demo
-  exec build/release/bin/baton-demo "$@"
+  [[ $# -le 1 ]] || die "demo takes one word at most: ./dev demo [warehouse]"
+  case ${1:-} in
+    '')
+      build release baton-demo
+      exec build/release/bin/baton-demo
+      ;;
+    warehouse)
+      build release baton-demo-warehouse warehouse
+      exec build/release/bin/baton-demo-warehouse
+      ;;
+    *) die "there is no demo $1: ./dev demo [warehouse]" ;;
+  esac
 }
 
 cmd_bench() {

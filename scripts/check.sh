@@ -79,6 +79,11 @@ check_paths() {
     "${files[@]}" /dev/null
 }
 
+# The help of dev fits a terminal.
+check_help() {
+  ! usage | grep -nE '^.{81,}'
+}
+
 check_tidy() {
   need "${tidy_packages[@]}" "${build_packages[@]}"
   cmake --preset tidy >/dev/null || return 1
@@ -94,7 +99,8 @@ check_tidy() {
 quick_checks() {
   local check status=0
   need "${format_packages[@]}"
-  for check in check_format check_dependencies check_tests_are_wired check_paths; do
+  for check in check_format check_dependencies check_tests_are_wired check_paths \
+    check_help; do
     phase "${check//_/ }"
     "$check" || {
       echo "    failed: ${check//_/ }"

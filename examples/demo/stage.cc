@@ -112,12 +112,68 @@ bool Stage::check(bool ok, const std::string& what) {
 
 std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
 
+namespace {
+
+struct Outcome {
+  int code = 0;
+  int signal = 0;  // that ended it
+};
+
+// In a process of its own, so that something is left to clean up behind a body that is ended by
+// Ctrl-C. Returns when all that it has started has ended, too.
+Outcome in_child(const std::function<int()>& body) {
+  sigset_t waited_for;
+  sigemptyset(&waited_for);
+  for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&waited_for, one);
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &waited_for, &before);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("cannot start a process");
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(127);
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    int code = 1;
+    try {
+      code = body();
+    } catch (const std::exception& problem) {
+      std::fprintf(stderr, "%s\n", problem.what());
+    }
+    std::fflush(nullptr);
+    _exit(code);
+  }
+  Outcome outcome;
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(-1, &status, WNOHANG);
+    if (ended < 0) break;
+    if (ended == child) {
+      outcome = {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                 .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0};
+    }
+    if (ended > 0) continue;
+    int signal = 0;
+    sigwait(&waited_for, &signal);
+    if (signal != SIGCHLD) kill(child, signal);
+  }
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return outcome;
+}
+
+}  // namespace
+
 int with_directory(const std::function<int(const std::string&)>& body) {
   std::string directory = std::filesystem::temp_directory_path() / "baton-demo-XXXXXX";
   if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
-  const int result = body(directory);
-  std::filesystem::remove_all(directory);
-  return result;
+  const Outcome outcome = in_child([&] { return body(directory); });
+  std::error_code ignored;
+  std::filesystem::remove_all(directory, ignored);
+  if (outcome.signal == 0) return outcome.code;
+  signal(outcome.signal, SIG_DFL);
+  raise(outcome.signal);
+  return 128 + outcome.signal;
 }
 
 }  // namespace demo

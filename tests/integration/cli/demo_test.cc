@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <csignal>
 #include <filesystem>
 #include <regex>
 
@@ -44,6 +45,11 @@ class Demo {
   [[nodiscard]] bool says(const std::string& line) const {
     return std::regex_search(out(), std::regex("(^|\n)" + line + "\n"));
   }
+  void interrupt() { process_.kill(SIGINT); }
+  [[nodiscard]] int signal_that_ended() {
+    const auto status = process_.wait(300s);
+    return status ? status->signal : 0;
+  }
   [[nodiscard]] bool leaves_nothing() const { return fs::is_empty(dir_.path()); }
 
  private:
@@ -52,6 +58,14 @@ class Demo {
   fs::path ledger_;
   int changed_ = 0;
 };
+
+TEST(DemoWithoutATerminal, leaves_nothing_behind_when_it_is_interrupted) {
+  Demo demo;
+  ASSERT_TRUE(demo.begins()) << demo.out();
+  demo.interrupt();
+  EXPECT_EQ(demo.signal_that_ended(), SIGINT) << demo.out();
+  EXPECT_TRUE(demo.leaves_nothing());
+}
 
 TEST(DemoWithoutATerminal, says_who_holds_what_and_fails_if_a_check_does) {
   Demo demo;
