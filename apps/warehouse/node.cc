@@ -2,6 +2,7 @@
 
 #include "apps/warehouse/type_poller.h"
 #include "apps/warehouse/watcher.h"
+#include "observe/job_metrics.h"
 #include "observe/lock_metrics.h"
 #include "observe/metrics_server.h"
 
@@ -44,6 +45,12 @@ std::vector<Watcher::Type> watched(const std::vector<Planned>& jobs) {
   return types;
 }
 
+std::vector<std::string> names_of(const std::vector<Planned>& jobs) {
+  std::vector<std::string> names;
+  for (const Planned& job : jobs) names.push_back(job.type->job());
+  return names;
+}
+
 Result<void> prepare(sql::Pool& data, const Config& config) {
   auto database = data.take();
   if (!database) return database.error();
@@ -71,6 +78,7 @@ class ObserverNode::Impl {
               .level = settings.log_level}),
         watcher_(metrics_, log_.named("warehouse.observer"),
                  settings.node.empty() ? locks.owner() : settings.node, watched(jobs)),
+        job_metrics_(metrics_, {.jobs = names_of(jobs)}),
         data_(std::make_shared<sql::Pool>(
             settings.data,
             sql::Options{.name = "data",
@@ -82,7 +90,7 @@ class ObserverNode::Impl {
             std::move(locks),
             {.own_node = {.id = settings.node, .role = "warehouse", .ttl = settings.node_ttl},
              .stop_within = settings.grace,
-             .listeners = {&watcher_}}) {}
+             .listeners = {&watcher_, &job_metrics_}}) {}
 
   Result<void> start(const std::vector<Planned>& jobs, const Config& config,
                      const NodeSettings& settings) {
@@ -126,6 +134,7 @@ class ObserverNode::Impl {
   std::shared_ptr<observe::Metrics> metrics_;
   observe::Log log_;
   Watcher watcher_;
+  observe::JobMetrics job_metrics_;
   std::shared_ptr<sql::Pool> data_;
   std::unique_ptr<observe::MetricsServer> server_;
   Scheduler scheduler_;

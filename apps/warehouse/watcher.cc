@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apps/warehouse/observer_log.h"
 #include "apps/warehouse/observer_type.h"
 
 namespace baton::warehouse {
@@ -28,7 +29,7 @@ observe::LogLevel level_of(LogLevel level) {
 
 Watcher::Watcher(const std::shared_ptr<observe::Metrics>& metrics, observe::Logger log,
                  const std::string& node, const std::vector<Type>& types)
-    : scheduler_(metrics, {.node = node, .types = names_of(types)}), log_(std::move(log)) {
+    : observers_(metrics, {.node = node, .types = names_of(types)}), log_(std::move(log)) {
   for (const Type& type : types) {
     const observe::Labels labels{{"type", type.name}};
     types_.emplace(
@@ -44,13 +45,13 @@ Watcher::Watcher(const std::shared_ptr<observe::Metrics>& metrics, observe::Logg
 }
 
 void Watcher::on_acquired(const Fire& fire, std::chrono::nanoseconds /*asked*/, Millis /*late*/) {
-  scheduler_.acquired(type_of_job(fire.job));
+  observers_.acquired(type_of_job(fire.job));
 }
 
 void Watcher::on_skipped(const Fire& fire, SkipReason reason) {
   const auto type = type_of_job(fire.job);
-  if (reason == SkipReason::given_up) return scheduler_.given_up(type);
-  scheduler_.failed(type);
+  if (reason == SkipReason::given_up) return observers_.given_up(type);
+  observers_.failed(type);
 }
 
 void Watcher::on_finished(const Fire& fire, FireResult result, std::chrono::nanoseconds duration,
@@ -59,21 +60,21 @@ void Watcher::on_finished(const Fire& fire, FireResult result, std::chrono::nano
   const auto known = types_.find(type);
   const Millis ttl = known != types_.end() ? known->second.lock_ttl : Millis(60'000);
   if (result == FireResult::ok) {
-    scheduler_.polled(type, duration, ttl);
+    observers_.polled(type, duration, ttl);
     log_.debug(fire.job + ": " + detail);
   } else {
-    scheduler_.poll_failed(type, duration, ttl);
+    observers_.poll_failed(type, duration, ttl);
   }
 }
 
 void Watcher::on_cycle(const Cycle& cycle) {
-  scheduler_.cycle(cycle.duration, static_cast<int>(cycle.locked), static_cast<int>(cycle.skipped));
+  observers_.cycle(cycle.duration, static_cast<int>(cycle.locked), static_cast<int>(cycle.skipped));
 }
 
 void Watcher::on_log(LogLevel level, const std::string& job, const std::string& message) {
   observe::LogFields fields;
   if (!job.empty()) fields.emplace_back("job", job);
-  log_.log(level_of(level), message, fields);
+  log_.log(level_of(level), observer_message(message), fields);
 }
 
 void Watcher::polled(const std::string& type, const PollFigures& figures) {

@@ -4,14 +4,14 @@
 #include <memory>
 #include <string>
 
+#include "apps/warehouse/observer_metrics.h"
 #include "apps/warehouse/observer_store.h"
 #include "baton/scheduler.h"
 #include "observe/log.h"
-#include "observe/scheduler_metrics.h"
 
 namespace baton::warehouse {
 
-// Turns what the scheduler does into metrics and log lines.
+// Turns what the scheduler does into the metrics and log lines of the observers.
 class Watcher final : public SchedulerListener {
  public:
   struct Type {
@@ -37,7 +37,7 @@ class Watcher final : public SchedulerListener {
     observe::Counter events;
     Millis lock_ttl;
   };
-  observe::SchedulerMetrics scheduler_;
+  ObserverMetrics observers_;
   observe::Logger log_;
   std::map<std::string, Counters, std::less<>> types_;
 };

@@ -3,8 +3,8 @@
 // Jobs that run on a schedule, on every replica, and on one of them each time.
 //
 //   baton::Scheduler jobs(locks);
-//   jobs.every(30s, "order-observer-poll", {.lock_ttl = 60s}, [&](baton::Run& run) {
-//     poll_orders(run);
+//   jobs.every(30s, "import-orders", {.lock_ttl = 60s}, [&](baton::Run& run) {
+//     import_orders(run);
 //   });
 //   auto started = jobs.start();
 //
@@ -120,7 +120,7 @@ class BATON_EXPORT SchedulerListener {
   virtual void on_stuck(const Fire& /*fire*/, Millis /*running_for*/) {}
   virtual void on_cycle(const Cycle& /*cycle*/) {}
 
-  // The log lines of the scheduler, each in full: "Lock acquired for: order-observer-poll".
+  // The log lines of the scheduler, each in full: "Lock acquired for: import-orders".
   virtual void on_log(LogLevel /*level*/, const std::string& /*job*/,
                       const std::string& /*message*/) {}
 };

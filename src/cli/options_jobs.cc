@@ -21,18 +21,16 @@ Command add_job_action(Command job, Arguments& all, const std::string& name,
 void add_job(Command& root, Arguments& all) {
   auto job = root.add_noun("job", "Look at scheduled jobs, and tell them what to do",
                            "  baton job list\n"
-                           "  baton job pause order-observer-poll\n"
+                           "  baton job pause import-orders\n"
                            "  baton job run nightly-report --wait 5m");
   auto list = job.add_command("list", "List the jobs: last run, next run, node, result",
                               "  baton job list\n  baton job list --json");
   add_common(list, all);
   does(list, all, job_list);
-  add_job_action(job, all, "show", "Show one job", "  baton job show order-observer-poll",
-                 job_show);
+  add_job_action(job, all, "show", "Show one job", "  baton job show import-orders", job_show);
   add_job_action(job, all, "pause", "Start no fire of it until resume, on any node",
-                 "  baton job pause order-observer-poll", job_pause);
-  add_job_action(job, all, "resume", "End a pause", "  baton job resume order-observer-poll",
-                 job_resume);
+                 "  baton job pause import-orders", job_pause);
+  add_job_action(job, all, "resume", "End a pause", "  baton job resume import-orders", job_resume);
   auto run_now = add_job_action(job, all, "run", "Run it once more, now, on one node",
                                 "  baton job run nightly-report --wait 5m\n\n"
                                 "With --wait, exits with 0 if it ended well, 1 if it failed, 75\n"

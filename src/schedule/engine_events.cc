@@ -19,7 +19,7 @@ void Engine::look_for_stuck(Entry& entry, const Moment& moment) {
     listener.on_stuck(fire, running);
   });
   log(LogLevel::error, entry.spec.name,
-      "Still polling after " + std::to_string(running.count()) + " ms: " + entry.spec.name +
+      "Still running after " + std::to_string(running.count()) + " ms: " + entry.spec.name +
           " (fire " + std::to_string(entry.fire.number) + "); its lock is kept, other jobs go on");
 }
 
@@ -43,7 +43,7 @@ void Engine::note_skipped(Entry& entry, const JobNote& note, const Moment& momen
     });
     log(LogLevel::debug, entry.spec.name,
         "Lock not acquired for: " + entry.spec.name +
-            (asked_for ? " (skipped as asked)" : " (another node is polling)"));
+            (asked_for ? " (skipped as asked)" : " (another node runs it)"));
   }
   close_due(entry, DueEnd::skipped, moment);
 }
@@ -84,7 +84,7 @@ void Engine::mark_due(Entry& entry, const Moment& moment) {
   group.began = moment.now;
   group.cycle = Cycle{.group = name.empty() ? "jobs" : name};
   if (!name.empty()) {
-    log(LogLevel::info, "", "Starting scheduled polling cycle for all " + name + " types");
+    log(LogLevel::info, "", "Cycle started: " + name);
   }
 }
 
@@ -99,7 +99,7 @@ void Engine::close_due(Entry& entry, DueEnd how, const Moment& moment) {
   events_.emplace_back(
       [cycle = group.cycle](SchedulerListener& listener) { listener.on_cycle(cycle); });
   if (!name.empty()) {
-    log(LogLevel::info, "", "Polling cycle completed for all " + name + " types");
+    log(LogLevel::info, "", "Cycle completed: " + name);
   }
 }
 

@@ -186,7 +186,7 @@ void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lea
   note.failures = outcome.failed ? note.failures + 1 : 0;
   note.next = node::to_millis(schedule::next_due(job.spec, note));
   if (outcome.failed) {
-    log(LogLevel::error, fire.job, "Error during polling for: " + fire.job + ": " + outcome.detail);
+    log(LogLevel::error, fire.job, "Job failed: " + fire.job + ": " + outcome.detail);
   }
   const auto released = lease.release({.note = schedule::to_note(note)});
   FireResult result = outcome.failed ? FireResult::failed : FireResult::ok;
@@ -194,7 +194,7 @@ void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lea
     result = released.error().code == Code::lost ? FireResult::lost : FireResult::unconfirmed;
     log_release_error(fire.job, released.error());
   } else {
-    if (!outcome.failed) log(LogLevel::info, fire.job, "Completed polling for: " + fire.job);
+    if (!outcome.failed) log(LogLevel::info, fire.job, "Job completed: " + fire.job);
     log(LogLevel::debug, fire.job, "Lock released for: " + fire.job);
   }
   tell([&](SchedulerListener& listener) {

@@ -23,8 +23,8 @@ TEST_F(JobsExample, two_nodes_share_the_observers_and_end_when_asked) {
   auto b = node("node-b", BATON_JOBS_YAML);
   for (auto* one : {a.get(), b.get()}) {
     EXPECT_TRUE(one->wait_for_out("Lock acquired for: wes-observer-poll")) << one->err();
-    EXPECT_TRUE(one->wait_for_out("Completed polling for: order-observer-poll")) << one->err();
-    EXPECT_TRUE(one->wait_for_out("Polling cycle completed for all observer types"));
+    EXPECT_TRUE(one->wait_for_out("Job completed: order-observer-poll")) << one->err();
+    EXPECT_TRUE(one->wait_for_out("Cycle completed: observer"));
   }
   EXPECT_NE(a->out().find("INFO  [node-a] Lock acquired for: "), std::string::npos);
   for (auto* one : {a.get(), b.get()}) {

@@ -264,8 +264,8 @@ TEST(Cost, a_few_jobs_among_many_of_others_are_looked_at_one_by_one) {
 
 TEST(Cycles, count_what_a_node_ran_and_what_it_left_to_others) {
   Fleet fleet;
-  for (const auto* type : {"order", "inventory", "wes"}) {
-    fleet.job(std::string(type) + "-observer-poll", rate(1s), {.group = "observer"});
+  for (const auto* job : {"import", "export", "cleanup"}) {
+    fleet.job(job, rate(1s), {.group = "nightly"});
   }
   fleet.join("n1");
   fleet.join("n2");
@@ -274,17 +274,16 @@ TEST(Cycles, count_what_a_node_ran_and_what_it_left_to_others) {
   std::size_t locked = 0;
   std::size_t skipped = 0;
   for (const Cycle& cycle : fleet.cycles) {
-    EXPECT_EQ(cycle.group, "observer");
+    EXPECT_EQ(cycle.group, "nightly");
     locked += cycle.locked;
     skipped += cycle.skipped;
   }
   EXPECT_EQ(locked, fleet.starts.size());
   EXPECT_NEAR(static_cast<double>(skipped), static_cast<double>(locked), 6);
-  EXPECT_NE(std::find(fleet.log.begin(), fleet.log.end(),
-                      "INFO Starting scheduled polling cycle for all observer types"),
+  EXPECT_NE(std::find(fleet.log.begin(), fleet.log.end(), "INFO Cycle started: nightly"),
             fleet.log.end());
   EXPECT_NE(std::find(fleet.log.begin(), fleet.log.end(),
-                      "DEBUG Lock not acquired for: order-observer-poll (another node is polling)"),
+                      "DEBUG Lock not acquired for: import (another node runs it)"),
             fleet.log.end());
 }
 

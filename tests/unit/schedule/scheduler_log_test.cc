@@ -1,5 +1,4 @@
-// Section 5 of the observer design lists what is logged at which level. That a scheduler says each
-// of these lines is shown here; how a line is written, with the node in front, in log_test.cc.
+// What a scheduler logs, at which level.
 
 #include <gtest/gtest.h>
 
@@ -39,19 +38,19 @@ struct Row {
   const char* line;
 };
 
-class ObserverLog : public ::testing::TestWithParam<Row> {
+class SchedulerLog : public ::testing::TestWithParam<Row> {
  protected:
-  // A node of three types: one whose poll goes well, one that throws, and one that loses its lock.
+  // A node with three jobs: one that goes well, one that throws, and one that loses its lock.
   std::unique_ptr<Scheduler> node(const std::string& id, Lines& lines) {
     auto locks = LockClient::make(store_, {.owner = id}).value();
     auto jobs = std::make_unique<Scheduler>(
         locks, SchedulerOptions{.own_node = {.id = id}, .poll_every = 20ms, .listeners = {&lines}});
-    const JobOptions observer{.group = "observer"};
-    jobs->every(100ms, "order-observer-poll", observer, [](baton::Run&) {});
-    jobs->every(100ms, "inventory-observer-poll", observer,
-                [](baton::Run&) { throw std::runtime_error("the source is down"); });
-    jobs->every(100ms, "wes-observer-poll", observer, [locks](baton::Run&) mutable {
-      (void)locks.break_lock(schedule::job_name("wes-observer-poll", std::string(kDefaultRegion)),
+    const JobOptions nightly{.group = "nightly"};
+    jobs->every(100ms, "import", nightly, [](baton::Run&) {});
+    jobs->every(100ms, "export", nightly,
+                [](baton::Run&) { throw std::runtime_error("the disk is full"); });
+    jobs->every(100ms, "cleanup", nightly, [locks](baton::Run&) mutable {
+      (void)locks.break_lock(schedule::job_name("cleanup", std::string(kDefaultRegion)),
                              {.reason = "test", .immediately = true});
     });
     EXPECT_TRUE(jobs->start());
@@ -62,7 +61,7 @@ class ObserverLog : public ::testing::TestWithParam<Row> {
   std::shared_ptr<LockStore> store_ = make_memory_store();
 };
 
-TEST_P(ObserverLog, has_the_line) {
+TEST_P(SchedulerLog, has_the_line) {
   Lines lines;
   const auto a = node("node-a", lines);
   const auto b = node("node-b", lines);
@@ -70,30 +69,27 @@ TEST_P(ObserverLog, has_the_line) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    section_5, ObserverLog,
-    ::testing::Values(
-        Row{"starting_scheduled_polling_cycle_at_info",
-            "INFO Starting scheduled polling cycle for all observer types"},
-        Row{"lock_acquired_at_info", "INFO Lock acquired for: order-observer-poll"},
-        Row{"completed_polling_at_info", "INFO Completed polling for: order-observer-poll"},
-        Row{"polling_cycle_completed_at_info",
-            "INFO Polling cycle completed for all observer types"},
-        Row{"lock_not_acquired_at_debug",
-            "DEBUG Lock not acquired for: order-observer-poll (another node is polling)"},
-        Row{"lock_released_at_debug", "DEBUG Lock released for: order-observer-poll"},
-        Row{"error_during_polling_at_error",
-            "ERROR Error during polling for: inventory-observer-poll: the source is down"},
-        Row{"error_releasing_lock_at_error", "ERROR Error releasing lock for: wes-observer-poll"}),
+    levels, SchedulerLog,
+    ::testing::Values(Row{"cycle_started_at_info", "INFO Cycle started: nightly"},
+                      Row{"lock_acquired_at_info", "INFO Lock acquired for: import"},
+                      Row{"job_completed_at_info", "INFO Job completed: import"},
+                      Row{"cycle_completed_at_info", "INFO Cycle completed: nightly"},
+                      Row{"lock_not_acquired_at_debug",
+                          "DEBUG Lock not acquired for: import (another node runs it)"},
+                      Row{"lock_released_at_debug", "DEBUG Lock released for: import"},
+                      Row{"job_failed_at_error", "ERROR Job failed: export: the disk is full"},
+                      Row{"error_releasing_lock_at_error",
+                          "ERROR Error releasing lock for: cleanup"}),
     [](const auto& row) { return row.param.name; });
 
-TEST(ObserverLogOfAWait, that_is_interrupted_is_a_line_at_warn) {
+TEST(SchedulerLogOfAWait, that_is_interrupted_is_a_line_at_warn) {
   Fleet fleet;
-  fleet.job("order-observer-poll", Schedule::fixed_rate(1s).value());
+  fleet.job("import", Schedule::fixed_rate(1s).value());
   fleet.join("node-a");
   fleet.refusal = Code::cancelled;
   fleet.run_for(2s);
   EXPECT_NE(std::find(fleet.log.begin(), fleet.log.end(),
-                      "WARN Interrupted while waiting for lock: order-observer-poll"),
+                      "WARN Interrupted while waiting for lock: import"),
             fleet.log.end());
   EXPECT_TRUE(fleet.starts.empty());
 }

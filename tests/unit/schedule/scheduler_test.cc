@@ -96,10 +96,10 @@ class SchedulerTest : public ::testing::Test {
 TEST_F(SchedulerTest, runs_a_job_and_tells_the_handler_which_fire_it_is) {
   Scheduler jobs(locks, options());
   std::atomic<bool> right = true;
-  jobs.after_end(10ms, "order-observer-poll", {.lock_ttl = 60s}, [&](baton::Run& run) {
-    if (run.job() != "order-observer-poll" || run.node() != "n1" || run.attempt() != 1 ||
-        run.number() < 1 || run.token() == 0 || run.lost().stop_requested() ||
-        run.stop().stop_requested() || !run.lease().valid()) {
+  jobs.after_end(10ms, "import", {.lock_ttl = 60s}, [&](baton::Run& run) {
+    if (run.job() != "import" || run.node() != "n1" || run.attempt() != 1 || run.number() < 1 ||
+        run.token() == 0 || run.lost().stop_requested() || run.stop().stop_requested() ||
+        !run.lease().valid()) {
       right = false;
     }
     run.set_detail("fire " + std::to_string(run.number()));
@@ -114,9 +114,9 @@ TEST_F(SchedulerTest, runs_a_job_and_tells_the_handler_which_fire_it_is) {
     EXPECT_EQ(finished[i].result, FireResult::ok);
   }
   EXPECT_EQ(finished[0].detail, "fire 1");
-  EXPECT_TRUE(listener.logged("INFO Lock acquired for: order-observer-poll"));
-  EXPECT_TRUE(listener.logged("INFO Completed polling for: order-observer-poll"));
-  EXPECT_TRUE(listener.logged("DEBUG Lock released for: order-observer-poll"));
+  EXPECT_TRUE(listener.logged("INFO Lock acquired for: import"));
+  EXPECT_TRUE(listener.logged("INFO Job completed: import"));
+  EXPECT_TRUE(listener.logged("DEBUG Lock released for: import"));
   EXPECT_EQ(live_nodes(locks).value().size(), 0U) << "the node has left";
 }
 
@@ -199,7 +199,7 @@ TEST_F(SchedulerTest, a_handler_that_throws_fails_its_fire_and_the_next_one_runs
   EXPECT_EQ(finished[0].detail, "source is down");
   EXPECT_EQ(finished[1].result, FireResult::failed);
   EXPECT_EQ(finished[2].result, FireResult::ok);
-  EXPECT_TRUE(listener.logged("ERROR Error during polling for: job: source is down"));
+  EXPECT_TRUE(listener.logged("ERROR Job failed: job: source is down"));
 }
 
 TEST_F(SchedulerTest, a_handler_that_does_not_return_is_reported_and_the_others_go_on) {
@@ -214,7 +214,7 @@ TEST_F(SchedulerTest, a_handler_that_does_not_return_is_reported_and_the_others_
   EXPECT_TRUE(poll_until([&] { return listener.stuck == 1; }));
   const int before = others;
   EXPECT_TRUE(poll_until([&] { return others >= before + 5; }));
-  EXPECT_TRUE(listener.logged("ERROR Still polling after"));
+  EXPECT_TRUE(listener.logged("ERROR Still running after"));
   end.count_down();
 }
 
@@ -295,7 +295,7 @@ TEST_F(SchedulerTest, a_fire_whose_release_was_not_confirmed_is_reported_as_that
       store->set(FlakyStore::Line::good);
       EXPECT_EQ(told.finished()[0].result, FireResult::unconfirmed) << name;
       EXPECT_TRUE(told.logged("ERROR Error releasing lock for: " + name)) << name;
-      EXPECT_FALSE(told.logged("Completed polling for: " + name)) << name;
+      EXPECT_FALSE(told.logged("Job completed: " + name)) << name;
     }
   }
 }

@@ -1,10 +1,16 @@
-#include "observe/scheduler_metrics.h"
+#include "apps/warehouse/observer_metrics.h"
 
 #include <map>
 #include <mutex>
 
-namespace baton::observe {
+namespace baton::warehouse {
 namespace {
+
+using observe::Counter;
+using observe::Gauge;
+using observe::Histogram;
+using observe::Labels;
+using observe::Metrics;
 
 struct TypeSeries {
   Counter acquired;
@@ -36,8 +42,8 @@ TypeSeries make_series(Metrics& metrics, const std::string& node, const std::str
 
 }  // namespace
 
-// A scheduler calls this a few times a second, so a mutex is good enough.
-class SchedulerMetrics::Impl {
+// Called a few times a second, so that a mutex is good enough.
+class ObserverMetrics::Impl {
  public:
   Impl(std::shared_ptr<Metrics> metrics, std::string node)
       : metrics_(std::move(metrics)),
@@ -73,38 +79,38 @@ class SchedulerMetrics::Impl {
   Gauge cycle_skipped;
 };
 
-SchedulerMetrics::SchedulerMetrics(std::shared_ptr<Metrics> metrics,
-                                   const SchedulerMetricsOptions& options)
+ObserverMetrics::ObserverMetrics(std::shared_ptr<Metrics> metrics,
+                                 const ObserverMetricsOptions& options)
     : impl_(std::make_unique<Impl>(std::move(metrics), options.node)) {
   for (const std::string& type : options.types) (void)impl_->of(type);
 }
-SchedulerMetrics::~SchedulerMetrics() = default;
+ObserverMetrics::~ObserverMetrics() = default;
 
-void SchedulerMetrics::acquired(std::string_view type) {
+void ObserverMetrics::acquired(std::string_view type) {
   const TypeSeries& series = impl_->of(type);
   series.acquired.add();
   series.by_node.add();
 }
 
-void SchedulerMetrics::failed(std::string_view type) { impl_->of(type).failed.add(); }
+void ObserverMetrics::failed(std::string_view type) { impl_->of(type).failed.add(); }
 
-void SchedulerMetrics::given_up(std::string_view type) { impl_->of(type).given_up.add(); }
+void ObserverMetrics::given_up(std::string_view type) { impl_->of(type).given_up.add(); }
 
-void SchedulerMetrics::polled(std::string_view type, Seconds took, Seconds lock_ttl) {
+void ObserverMetrics::polled(std::string_view type, Seconds took, Seconds lock_ttl) {
   const TypeSeries& series = impl_->of(type);
   series.polling.observe(took.count());
   if (took > lock_ttl) series.overruns.add();
 }
 
-void SchedulerMetrics::poll_failed(std::string_view type, Seconds took, Seconds lock_ttl) {
+void ObserverMetrics::poll_failed(std::string_view type, Seconds took, Seconds lock_ttl) {
   polled(type, took, lock_ttl);
   impl_->of(type).poll_failures.add();
 }
 
-void SchedulerMetrics::cycle(Seconds took, int locked, int skipped) {
+void ObserverMetrics::cycle(Seconds took, int locked, int skipped) {
   impl_->cycle_duration.observe(took.count());
   impl_->cycle_locked.set(locked);
   impl_->cycle_skipped.set(skipped);
 }
 
-}  // namespace baton::observe
+}  // namespace baton::warehouse

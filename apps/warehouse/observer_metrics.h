@@ -8,27 +8,27 @@
 
 #include "observe/metrics.h"
 
-namespace baton::observe {
+namespace baton::warehouse {
 
-struct SchedulerMetricsOptions {
+struct ObserverMetricsOptions {
   std::string node;                // of lock_acquired_by_node
   std::vector<std::string> types;  // shown as 0 from the start, so that a type that is never polled
                                    // can be told from one that is not there
 };
 
-// What the scheduler of the observers does, under the names scheduler_observer_…: call it when the
-// thing has happened. Thread-safe.
-class BATON_EXPORT SchedulerMetrics {
+// Metrics of the observers, under the names scheduler_observer_… that their dashboards and alerts
+// use. Call each function when the event has happened. Thread-safe.
+class ObserverMetrics {
  public:
   using Seconds = std::chrono::duration<double>;
 
-  SchedulerMetrics(std::shared_ptr<Metrics> metrics, const SchedulerMetricsOptions& options);
-  ~SchedulerMetrics();
-  SchedulerMetrics(const SchedulerMetrics&) = delete;
-  SchedulerMetrics& operator=(const SchedulerMetrics&) = delete;
+  ObserverMetrics(std::shared_ptr<observe::Metrics> metrics, const ObserverMetricsOptions& options);
+  ~ObserverMetrics();
+  ObserverMetrics(const ObserverMetrics&) = delete;
+  ObserverMetrics& operator=(const ObserverMetrics&) = delete;
 
   void acquired(std::string_view type);
-  void failed(std::string_view type);  // the lock: another node is polling, or has
+  void failed(std::string_view type);  // the lock was not acquired: another node polls, or has
 
   void given_up(std::string_view type);  // a poll that has crashed too often
 
@@ -45,4 +45,4 @@ class BATON_EXPORT SchedulerMetrics {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace baton::observe
+}  // namespace baton::warehouse
