@@ -58,7 +58,7 @@ struct Options {
 // A statement that is prepared once a session, when it is first used there, and kept until the
 // session ends: make one for each SQL text, not for each call. Not for sessions behind a
 // transaction pooler.
-class Statement {
+class BATON_EXPORT Statement {
  public:
   explicit Statement(std::string sql);
   [[nodiscard]] const std::string& sql() const { return sql_; }
@@ -74,7 +74,7 @@ struct Notification {
   std::string payload;
 };
 
-class Connection {
+class BATON_EXPORT Connection {
  public:
   using By = std::optional<Deadline>;
 

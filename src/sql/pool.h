@@ -9,13 +9,13 @@ namespace baton::sql {
 
 // At most `max_connections` sessions with one database, opened when they are needed and kept for
 // the next caller. Thread-safe; a lease may outlive the pool.
-class Pool {
+class BATON_EXPORT Pool {
  public:
   Pool(std::string url, Options options, std::size_t max_connections = 4);
 
   // One session for one caller. At the end of the scope it goes back to the pool, or is closed if
   // it is unusable or still in a transaction.
-  class Lease {
+  class BATON_EXPORT Lease {
    public:
     Lease(Lease&&) noexcept = default;
     Lease& operator=(Lease&&) = delete;

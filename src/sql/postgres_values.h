@@ -10,7 +10,7 @@
 namespace baton::sql {
 
 // The values as libpq takes them. They must outlive it.
-class PostgresParameters {
+class BATON_EXPORT PostgresParameters {
  public:
   explicit PostgresParameters(const Values& values);
 

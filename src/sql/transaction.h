@@ -13,7 +13,7 @@ namespace baton::sql {
 //
 // Statements may go through it or through its connection. Once one has failed, the transaction
 // cannot be committed any more, on SQLite as on PostgreSQL.
-class Transaction {
+class BATON_EXPORT Transaction {
  public:
   using By = Connection::By;
 

@@ -18,6 +18,8 @@
 #include <variant>
 #include <vector>
 
+#include "baton/export.h"
+
 namespace baton::sql {
 
 struct Bytes {
@@ -32,7 +34,7 @@ using Values = std::vector<Value>;
 // The accessors convert, because databases differ in the types they answer with (PostgreSQL sums
 // bigints to numeric, SQLite has no boolean): integer() reads text in decimal, text() prints
 // numbers. NULL, and text that is no number, is 0 or empty.
-class Row {
+class BATON_EXPORT Row {
  public:
   explicit Row(Values values) : values_(std::move(values)) {}
 
