@@ -46,7 +46,8 @@ struct Event {
 [[nodiscard]] BATON_EXPORT std::string make_event_id();
 [[nodiscard]] BATON_EXPORT bool is_event_id(std::string_view text);  // any UUID, in lower case
 
-// `bad_request` with what is wrong: no type, too long, no JSON, a NUL byte, an id that is no UUID.
+// `bad_request` with what is wrong: no type or aggregate, too long, no JSON, nested deeper than 64
+// levels, a control character, an id that is no UUID. Ids from outside must have been made usable.
 [[nodiscard]] BATON_EXPORT Result<void> check_event(const Event& event);
 
 // DocumentUploaded: document.uploaded
@@ -55,5 +56,8 @@ struct Event {
 // A correlation or causation id from outside as it is, or a new one if it is empty, longer than
 // kMaxContextId or has other than visible ASCII characters: such ids are never echoed.
 [[nodiscard]] BATON_EXPORT std::string usable_context_id(std::string_view from_outside);
+
+// A traceparent from outside as it is, or nothing if it is malformed.
+[[nodiscard]] BATON_EXPORT std::string usable_traceparent(std::string_view from_outside);
 
 }  // namespace baton
