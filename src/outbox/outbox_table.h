@@ -1,0 +1,82 @@
+#pragma once
+
+// What those that read and write the tables of the outbox have in common: add, relay, retention,
+// `baton outbox`. The tables themselves are in postgres_tables.sql and sqlite_tables.sql.
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "baton/clock.h"
+#include "baton/result.h"
+
+namespace baton::outbox {
+
+// Of the tables and functions. A database with a newer one is refused.
+inline constexpr int kSchemaVersion = 1;
+
+// outbox_events.status
+namespace status {
+inline constexpr std::string_view pending = "PENDING";
+inline constexpr std::string_view sent = "SENT";
+inline constexpr std::string_view failed = "FAILED";
+inline constexpr std::string_view discarded = "DISCARDED";
+}  // namespace status
+
+// What of an event is published, in the order of EventColumn.
+inline constexpr std::string_view kEventColumns =
+    "event_id, type, aggregate_type, aggregate_id, exchange, routing_key, payload, headers,"
+    " correlation_id, causation_id, traceparent, version";
+enum EventColumn : std::uint8_t {
+  kEventId,
+  kType,
+  kAggregateType,
+  kAggregateId,
+  kExchange,
+  kRoutingKey,
+  kPayload,
+  kHeaders,
+  kCorrelationId,
+  kCausationId,
+  kTraceparent,
+  kVersion,
+  kEventColumnCount
+};
+
+// PostgreSQL: the channel of NOTIFY; the payload is the number of the lane.
+inline constexpr std::string_view kWakeChannel = "baton_outbox";
+
+// PostgreSQL: the first key of the advisory lock of a lane, whose second key is its number. add()
+// takes it shared until the end of its transaction; a relay that sleeps holds it exclusively. It is
+// the table's own number, so that outboxes in several schemas of a database do not disturb each
+// other.
+inline constexpr std::string_view kLockClass = "'outbox_events'::regclass::oid::int";
+
+// The relay writes outbox_lane.updated_at at least this often for each lane that it reads, also if
+// there is nothing to read. `baton outbox status` calls a lane unread if it is older than three of
+// these.
+inline constexpr Millis kLaneHeartbeat{10'000};
+
+// SQLite: next_retry_at of events that wait for others; 'infinity' on PostgreSQL.
+inline constexpr std::int64_t kSqliteInfinity = std::numeric_limits<std::int64_t>::max();
+
+// PostgreSQL: the slots that days are put into in turn.
+inline constexpr int kSlots = 8;
+
+// What makes the tables, for messages.
+inline constexpr std::string_view kInstallCommand = "baton outbox install --db URL";
+
+[[nodiscard]] inline Error not_installed(const std::string& what) {
+  return {.code = Code::bad_store,
+          .message = what + "; make it with: " + std::string(kInstallCommand)};
+}
+
+[[nodiscard]] inline Error made_by_newer(std::int64_t version) {
+  return {.code = Code::bad_store,
+          .message = "the outbox was made by a newer Baton (version " + std::to_string(version) +
+                     " of its tables; this one knows " + std::to_string(kSchemaVersion) +
+                     "): use that one"};
+}
+
+}  // namespace baton::outbox

@@ -1,0 +1,131 @@
+-- The functions of the outbox. All of them run with the rights of the caller, which needs INSERT on
+-- outbox_events, and look up no name in the caller's schemas.
+
+-- Wakes the relay if it sleeps. A NOTIFY takes a lock of the whole server at commit, so it is sent
+-- only if a relay sleeps on this lane: it then holds the lock that is tried here. A relay that does
+-- not get the lock, because a transaction like this one has it, does not go to sleep.
+CREATE OR REPLACE FUNCTION $schema.outbox_wake(lane smallint) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF NOT pg_try_advisory_xact_lock_shared('$schema.outbox_events'::regclass::oid::int, lane) THEN
+    PERFORM pg_notify('baton_outbox', lane::text);
+  END IF;
+END
+$$;
+
+-- What Outbox::add calls, which has checked the event.
+CREATE OR REPLACE FUNCTION $schema.outbox_put(
+  event_id uuid, type text, aggregate_type text, aggregate_id text, exchange text,
+  routing_key text, payload text, headers text, correlation_id text, causation_id text,
+  traceparent text, version integer, quiet boolean)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  its_lane CONSTANT smallint := hashtextextended($4, 0) & 15;
+BEGIN
+  INSERT INTO $schema.outbox_events (
+    lane, slot, event_id, type, aggregate_type, aggregate_id, exchange, routing_key, payload,
+    headers, correlation_id, causation_id, traceparent, version)
+  VALUES (its_lane, floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint & 7,
+          $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), nullif($10, ''), nullif($11, ''), $12);
+  IF NOT $13 THEN
+    PERFORM $schema.outbox_wake(its_lane);
+  END IF;
+END
+$$;
+
+-- What Outbox::add_all calls. The positions are in the order of the arrays.
+CREATE OR REPLACE FUNCTION $schema.outbox_put_all(
+  event_id uuid[], type text[], aggregate_type text[], aggregate_id text[], exchange text[],
+  routing_key text[], payload text[], headers text[], correlation_id text[], causation_id text[],
+  traceparent text[], version integer[], quiet boolean)
+RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+#variable_conflict use_column
+DECLARE
+  today CONSTANT smallint := floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint & 7;
+BEGIN
+  INSERT INTO $schema.outbox_events (
+    lane, slot, event_id, type, aggregate_type, aggregate_id, exchange, routing_key, payload,
+    headers, correlation_id, causation_id, traceparent, version)
+  SELECT hashtextextended(e.aggregate_id, 0) & 15, today,
+         e.event_id, e.type, e.aggregate_type, e.aggregate_id, e.exchange, e.routing_key, e.payload,
+         e.headers, nullif(e.correlation_id, ''), nullif(e.causation_id, ''),
+         nullif(e.traceparent, ''), e.version
+  FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) WITH ORDINALITY
+       AS e (event_id, type, aggregate_type, aggregate_id, exchange, routing_key, payload, headers,
+             correlation_id, causation_id, traceparent, version, number)
+  ORDER BY e.number;
+  IF NOT $13 THEN
+    PERFORM $schema.outbox_wake(l.lane)
+    FROM (SELECT DISTINCT (hashtextextended(a, 0) & 15)::smallint AS lane FROM unnest($4) a) l;
+  END IF;
+END
+$$;
+
+-- Adds an event in the transaction of the caller and gives its id, for programs in any language:
+--
+--   SELECT outbox_add('DocumentUploaded', 'doc-7', '{"pages":3}', exchange => 'documents');
+--
+-- payload and headers are JSON texts; headers are an object of texts. Without a routing key, it is
+-- made from the type: document.uploaded. quiet: see OutboxOptions.
+CREATE OR REPLACE FUNCTION $schema.outbox_add(
+  type text, aggregate_id text, payload text DEFAULT '{}', exchange text DEFAULT '',
+  routing_key text DEFAULT '', aggregate_type text DEFAULT '', headers text DEFAULT '{}',
+  correlation_id text DEFAULT '', causation_id text DEFAULT '', traceparent text DEFAULT '',
+  version integer DEFAULT 1, event_id uuid DEFAULT NULL, quiet boolean DEFAULT false)
+RETURNS uuid LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  id   uuid := event_id;
+  key  text := coalesce(routing_key, '');
+  what text;
+BEGIN
+  -- As routing_key_of does in C++.
+  IF key = '' THEN
+    key := regexp_replace(type COLLATE "C", '([a-z0-9])([A-Z])', '\1.\2', 'g');
+    key := regexp_replace(key, '([A-Z])([A-Z][a-z])', '\1.\2', 'g');
+    key := trim('.' FROM lower(regexp_replace(key, '[._ -]+', '.', 'g') COLLATE "C"));
+  END IF;
+  what := CASE
+    WHEN coalesce(type, '') = '' THEN 'an event needs a type, as DocumentUploaded'
+    WHEN coalesce(aggregate_id, '') = '' THEN
+      'an event needs an aggregate: what it has happened to'
+    WHEN key = '' THEN 'no routing key can be made from the type of the event'
+    WHEN greatest(octet_length(type), octet_length(aggregate_id), octet_length(aggregate_type),
+                  octet_length(exchange), octet_length(key)) > 255 THEN
+      'types, aggregates, exchanges and routing keys have at most 255 bytes'
+    WHEN concat(type, aggregate_id, aggregate_type, exchange, key) ~ '[\x01-\x1f\x7f-\x9f]' THEN
+      'a type, aggregate, exchange or routing key has a control character'
+    WHEN payload IS NULL OR octet_length(payload) > 1048576 THEN
+      'the payload of an event is JSON of at most 1048576 bytes'
+    WHEN headers IS NULL OR octet_length(headers) > 32768 OR json_typeof(headers::json) <> 'object'
+      THEN 'the headers of an event are a JSON object of at most 32768 bytes'
+    WHEN EXISTS (SELECT FROM json_each(headers::json) h
+                 WHERE json_typeof(h.value) <> 'string' OR octet_length(h.key) NOT BETWEEN 1 AND 255)
+      THEN 'the headers of an event are texts, with names of 1 to 255 bytes'
+    WHEN (headers::json -> 'CC') IS NOT NULL OR (headers::json -> 'BCC') IS NOT NULL THEN
+      'the headers CC and BCC have a meaning of their own to RabbitMQ'
+    WHEN correlation_id COLLATE "C" !~ '^[!-~]{0,128}$' OR
+         causation_id COLLATE "C" !~ '^[!-~]{0,128}$' THEN
+      'correlation and causation ids have at most 128 visible ASCII characters'
+    WHEN traceparent <> '' AND
+         (octet_length(traceparent) > 128 OR traceparent COLLATE "C" !~
+            '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[!-~]*)?$'
+          OR traceparent LIKE '00%' AND octet_length(traceparent) <> 55) THEN
+      'the traceparent of an event is malformed'
+    WHEN version IS NULL OR version < 1 THEN 'the version of an event counts from 1'
+  END;
+  IF what IS NOT NULL THEN
+    RAISE EXCEPTION '%', what USING ERRCODE = '22023';
+  END IF;
+  PERFORM payload::json;  -- an error if it is none
+  -- A UUID of version 7: the time in milliseconds, then random digits.
+  IF id IS NULL THEN
+    id := (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') || '7' ||
+           substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid;
+  END IF;
+  PERFORM $schema.outbox_put(
+    id, type, coalesce(aggregate_type, ''), aggregate_id, coalesce(exchange, ''), key, payload,
+    headers, correlation_id, causation_id, traceparent, version, coalesce(quiet, false));
+  RETURN id;
+END
+$$;

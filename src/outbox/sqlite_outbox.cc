@@ -1,0 +1,153 @@
+// The outbox in an SQLite file, on a connection of the caller.
+
+#include <string>
+
+#include <sqlite3.h>
+
+#include "baton/outbox.h"
+#include "core/bad_request.h"
+#include "outbox/complete_event.h"
+#include "outbox/outbox_table.h"
+#include "outbox/sqlite_add.sql.h"
+#include "outbox/sqlite_tables.sql.h"
+#include "store/sqlite/database.h"
+
+namespace baton {
+namespace {
+
+using outbox::CompleteEvent;
+using store::sqlite::Rewind;
+using store::sqlite::Statement;
+
+// Inside a transaction of the caller or outside of any: all of `body` or nothing.
+template <typename Body>
+Result<void> all_or_nothing(sqlite3* database, const char* begin, Body body) {
+  const auto execute = [&](const char* sql) -> Result<void> {
+    const int code = sqlite3_exec(database, sql, nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) return store::sqlite::explain(database, code);
+    return {};
+  };
+  const bool own = sqlite3_get_autocommit(database) != 0;
+  if (auto begun = execute(own ? begin : "SAVEPOINT baton_outbox"); !begun) return begun;
+  Result<void> done = body();
+  if (done) done = execute(own ? "COMMIT" : "RELEASE baton_outbox");
+  // Some errors have rolled back everything by themselves.
+  if (!done && sqlite3_get_autocommit(database) == 0) {
+    (void)execute(own ? "ROLLBACK" : "ROLLBACK TO baton_outbox");
+    if (!own) (void)execute("RELEASE baton_outbox");
+  }
+  return done;
+}
+
+// The number in the first column of the first row; 0 without one.
+Result<std::int64_t> number(sqlite3* database, std::string_view sql) {
+  auto statement = Statement::prepare(database, sql);
+  if (!statement) return statement.error();
+  const Rewind rewind(*statement);
+  auto row = statement->step();
+  if (!row) return row.error();
+  return *row ? statement->integer(0) : 0;
+}
+
+// 0: there is no outbox.
+Result<std::int64_t> installed_version(sqlite3* database) {
+  auto tables = number(database,
+                       "SELECT count(*) FROM main.sqlite_schema"
+                       " WHERE type = 'table' AND name = 'outbox_version'");
+  if (!tables || *tables == 0) return tables;
+  return number(database, "SELECT max(version) FROM main.outbox_version");
+}
+
+// Why an event could not be added, if the outbox itself is the reason.
+Error explained(sqlite3* database, Error error) {
+  if (sqlite3_extended_errcode(database) == SQLITE_BUSY_SNAPSHOT) {
+    error.message =
+        "others have written since this transaction first read: roll back and repeat all of it, "
+        "with BEGIN IMMEDIATE";
+    return error;
+  }
+  if (error.retryable) return error;
+  if ((sqlite3_errcode(database) & 0xff) == SQLITE_CONSTRAINT) {
+    return bad_request("the outbox has an event with this id already");
+  }
+  const auto version = installed_version(database);
+  if (!version) return error;
+  if (*version == 0) return outbox::not_installed("this database has no outbox");
+  if (*version > outbox::kSchemaVersion) return outbox::made_by_newer(*version);
+  return error;
+}
+
+Result<void> insert(sqlite3* database, Statement& statement, const CompleteEvent& row) {
+  const Event& event = *row.event;
+  auto added = statement
+                   .start(row.id, event.type, event.aggregate_type, event.aggregate, row.exchange,
+                          row.routing_key, event.payload, row.headers, event.correlation_id,
+                          event.causation_id, event.traceparent, std::int64_t{event.version})
+                   .step();
+  if (!added) return explained(database, added.error());
+  // The statement inserts nothing into the tables of a newer version.
+  if (!*added) {
+    const auto version = installed_version(database);
+    return version ? outbox::made_by_newer(*version) : version.error();
+  }
+  return statement.run();
+}
+
+Result<void> check_transaction(sqlite3* database) {
+  if (database == nullptr) return bad_request("no database was given");
+  if (sqlite3_get_autocommit(database) == 0) return {};
+  return bad_request(
+      "an event belongs into the transaction that makes it true: BEGIN IMMEDIATE first");
+}
+
+}  // namespace
+
+Result<void> install_outbox(sqlite3* database) {
+  if (database == nullptr) return bad_request("no database was given");
+  return all_or_nothing(database, "BEGIN IMMEDIATE", [&]() -> Result<void> {
+    const auto version = installed_version(database);
+    if (!version) return version.error();
+    if (*version > outbox::kSchemaVersion) return outbox::made_by_newer(*version);
+    if (*version == outbox::kSchemaVersion) return {};
+    const std::string script(embedded::outbox::sqlite_tables_sql);
+    const int code = sqlite3_exec(database, script.c_str(), nullptr, nullptr, nullptr);
+    if (code != SQLITE_OK) return store::sqlite::explain(database, code);
+    return {};
+  });
+}
+
+Result<std::string> Outbox::add(sqlite3* transaction, const Event& event) const {
+  auto ids = add_all(transaction, std::span(&event, 1));
+  if (!ids) return ids.error();
+  return std::move(ids->front());
+}
+
+Result<std::vector<std::string>> Outbox::add_all(sqlite3* transaction,
+                                                 std::span<const Event> events) const {
+  if (auto open = check_transaction(transaction); !open) return open.error();
+  std::vector<CompleteEvent> rows;
+  rows.reserve(events.size());
+  for (const Event& event : events) {
+    auto row = outbox::complete(event, options_);
+    if (!row) return row.error();
+    rows.push_back(std::move(*row));
+  }
+  std::vector<std::string> ids;
+  if (rows.empty()) return ids;
+  auto statement = Statement::prepare(transaction, embedded::outbox::sqlite_add_sql);
+  if (!statement) return explained(transaction, statement.error());
+  const auto insert_all = [&]() -> Result<void> {
+    for (const CompleteEvent& row : rows) {
+      if (auto added = insert(transaction, *statement, row); !added) return added;
+    }
+    return {};
+  };
+  // A single statement needs no savepoint.
+  const auto added = rows.size() == 1 ? insert_all() : all_or_nothing(transaction, "", insert_all);
+  if (!added) return added.error();
+  ids.reserve(rows.size());
+  for (CompleteEvent& row : rows) ids.push_back(std::move(row.id));
+  return ids;
+}
+
+}  // namespace baton
