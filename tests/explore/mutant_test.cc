@@ -1,5 +1,6 @@
-// Linked with one source of the core, of the clients or of the partitions that has a flaw put in:
-// the exploration must find it.
+// Linked with one source of the core, of the clients, of the partitions or of the relay that has a
+// flaw put in: the exploration must find it. Where the flaw is in how a class is used, as in the
+// SQL around it, the source is that of the explored world.
 
 #include <gtest/gtest.h>
 
