@@ -9,9 +9,9 @@
 //
 // In every state: no event is published that has not been committed, the first publication of each
 // event comes behind those of all events of its aggregate that were committed before, no checkpoint
-// shows a row that is neither SENT nor in the retry index, and without a fault nothing is published
-// twice. From every state there is a way to the end, where every committed event is SENT,
-// discarded, FAILED, or behind a FAILED one of its aggregate.
+// shows a row that is neither SENT nor in the retry index, no owner reads a row twice by its looks,
+// and without a fault nothing is published twice. From every state there is a way to the end, where
+// every committed event is SENT, discarded, FAILED, or behind a FAILED one of its aggregate.
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 # The snapshot of a look is taken by a statement of its own, after that of the rows.
 set(EXPLORES relay)
 set(FILE tests/explore/relay_world.cc)
-set(REPLACE_1 [[    next.relays[r].look->add(*read, select(state, *read));]])
+set(REPLACE_1 [[    const relay::Page page = select(state, *read);]])
 set(WITH_1 [[    relay::Page page = select(state, *read);
     if (!read->now) {
       for (int w = 0; w < writers_; ++w) {
@@ -11,5 +11,4 @@ set(WITH_1 [[    relay::Page page = select(state, *read);
         ended(next, next.writers[w].xid);
       }
       page.now = snapshot(next);
-    }
-    next.relays[r].look->add(*read, page);]])
+    }]])
