@@ -28,7 +28,7 @@ class SqlConnection : public ::testing::TestWithParam<Kind> {
     return database_ ? database_->url() : "sqlite:" + (dir_ / "data.db").string();
   }
   [[nodiscard]] std::unique_ptr<Connection> open(const Options& options = {}) const {
-    return Connection::open(url(), options).value();
+    return Connection::open(url(), options, BootClock::now() + 30s).value();
   }
   [[nodiscard]] std::int64_t items() const {
     return open()->query("SELECT count(*) FROM item").value().front().integer(0);
