@@ -2,7 +2,7 @@
 -- operator is just changing is not due, but still the head. $1 lanes, $2 their tokens.
 WITH mine AS (
   SELECT l.lane
-  FROM pg_catalog.unnest($1::smallint[], $2::bigint[]) AS m (lane, token)
+  FROM unnest($1::smallint[], $2::bigint[]) AS m (lane, token)
   JOIN $schema.outbox_lane l ON l.lane = m.lane AND l.token = m.token
 ),
 heads AS (

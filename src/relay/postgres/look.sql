@@ -3,7 +3,7 @@
 -- $1 lanes, $2 their tokens, $3 the snapshot of the look before, $4 most rows, $5 most bytes.
 WITH mine AS (
   SELECT l.lane
-  FROM pg_catalog.unnest($1::smallint[], $2::bigint[]) AS m (lane, token)
+  FROM unnest($1::smallint[], $2::bigint[]) AS m (lane, token)
   JOIN $schema.outbox_lane l ON l.lane = m.lane AND l.token = m.token
 ),
 this AS MATERIALIZED (

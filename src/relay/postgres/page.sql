@@ -3,7 +3,7 @@
 -- $7 most bytes of all.
 WITH mine AS MATERIALIZED (
   SELECT m.lane, m.known::pg_snapshot AS known, m.now::pg_snapshot AS now, m.behind
-  FROM pg_catalog.unnest($1::smallint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+  FROM unnest($1::smallint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
        AS m (lane, token, known, now, behind)
   JOIN $schema.outbox_lane l ON l.lane = m.lane AND l.token = m.token
 ),

@@ -2,7 +2,7 @@
 -- $3 the limit.
 WITH mine AS (
   UPDATE $schema.outbox_lane l SET updated_at = pg_catalog.clock_timestamp()
-  FROM pg_catalog.unnest($1::smallint[], $2::bigint[]) AS m (lane, token)
+  FROM unnest($1::smallint[], $2::bigint[]) AS m (lane, token)
   WHERE l.lane = m.lane AND l.token = m.token
   RETURNING l.lane, coalesce(l.seen, '1:1:'::pg_snapshot) AS seen
 ),
