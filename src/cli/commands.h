@@ -123,6 +123,20 @@ struct PartitionArguments {
   std::string set;
 };
 
+struct RelayArguments {
+  std::string outbox;
+  std::string broker;
+  std::string name;
+  std::string mode = "partitioned";
+  std::string topology;
+  std::string ttl = "10s";
+  int max_attempts = 10;
+  std::string first_delay = "10s";
+  std::string on_failed = "hold";
+  std::string log_format = "json";
+  std::string metrics;
+};
+
 struct PolicyArguments {
   std::string file;
   std::string timeout = "1m";
@@ -157,6 +171,7 @@ Result<int> job_skip(Context& context, const JobArguments& arguments);
 Result<int> job_forget(Context& context, const JobArguments& arguments);
 Result<int> node_list(Context& context, const NodeArguments& arguments);
 Result<int> partition_list(Context& context, const PartitionArguments& arguments);
+Result<int> relay(Context& context, const RelayArguments& arguments);
 Result<int> version(Context& context);
 Result<int> completion(Context& context, const std::string& shell);
 

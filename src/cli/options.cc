@@ -260,6 +260,9 @@ void describe(Command& root, Arguments& all) {
   add_job(root, all);
   add_node(root, all);
   add_partition(root, all);
+#ifdef BATON_HAS_RELAY
+  add_relay(root, all);
+#endif
   add_rest(root, all);
 }
 

@@ -27,6 +27,7 @@ struct Arguments {
   JobArguments job;
   NodeArguments node;
   PartitionArguments partition;
+  RelayArguments relay;
   std::string shell;
   bool wants_help = false;  // of help_of
   std::vector<std::string> help_of;

@@ -41,4 +41,6 @@ void add_node(Command& root, Arguments& all);
 
 void add_partition(Command& root, Arguments& all);
 
+void add_relay(Command& root, Arguments& all);
+
 }  // namespace baton::cli

@@ -20,8 +20,22 @@ _baton() {
   done
 
   case $previous in
+    --outbox)
+      words="postgres:// sqlite:"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
+    --broker)
+      words="rabbitmq:// rabbitmqs:// embedded:"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
     --mode)
-      mapfile -t COMPREPLY < <(compgen -W "exclusive shared update intent IS SIX" -- "$current")
+      words="exclusive shared update intent IS SIX"
+      [[ $noun != relay ]] || words="partitioned leader"
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
     --store)
@@ -40,11 +54,12 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition help version completion"
+      words="run elect leader lock fence store policy job node partition relay help version completion"
       words+=" --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition version completion --help"
+      words="run elect leader lock fence store policy job node partition relay version completion"
+      words+=" --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -89,6 +104,10 @@ _baton() {
     "node list") words="--live $common" ;;
     "partition ") words="list --help" ;;
     "partition list") words="$common" ;;
+    "relay "*)
+      words="--outbox --broker --name --mode --topology --ttl --max-attempts --first-delay"
+      words+=" --on-failed --log-format --metrics $common"
+      ;;
     "completion "*) words="bash zsh fish --json --help" ;;
     "version "*) words="--json --help" ;;
   esac

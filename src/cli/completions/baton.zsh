@@ -31,6 +31,7 @@ _baton() {
       'job:look at scheduled jobs, and tell them what to do'
       'node:look at the processes of the fleet'
       'partition:see how sets of partitions are divided'
+      'relay:publish the events of an outbox to a broker'
       'help:show the help of a command'
       'version:show the version'
       'completion:print a completion script'
@@ -45,7 +46,7 @@ _baton() {
     case $noun in
       leader) compadd show resign transfer; return ;;
       lock) compadd find list show break forget stats; return ;;
-      help) compadd run elect leader lock fence store policy job node partition version completion; return ;;
+      help) compadd run elect leader lock fence store policy job node partition relay version completion; return ;;
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
@@ -74,6 +75,18 @@ _baton() {
         '--grace=[from SIGTERM to SIGKILL]:time:' '--restart[if the command ends by itself]' \
         '--metrics=[serve metrics here]:ip\:port:' \
         $common "$owner" '1:election:' '*::command:_normal'
+      return
+      ;;
+    relay\ *)
+      shift words
+      ((CURRENT--))
+      _arguments '--outbox=[the database of the outbox]:URL:(postgres\:// sqlite\:)' \
+        '--broker=[where to]:URL:(rabbitmq\:// rabbitmqs\:// embedded\:)' \
+        '--name=[of the outbox]:name:' '--mode=:mode:(partitioned leader)' \
+        '--topology=[to declare first]:file:_files' '--ttl=[TTL]:time:' \
+        '--max-attempts=:number:' '--first-delay=:time:' '--on-failed=:what:(hold skip)' \
+        '--log-format=:format:(json text)' '--metrics=[serve metrics here]:ip\:port:' \
+        $common "$owner"
       return
       ;;
     version\ * | completion\ *)

@@ -79,6 +79,7 @@ TEST_F(CliOutput, every_command_has_help_with_examples_of_its_own) {
                                              "node list",
                                              "partition",
                                              "partition list",
+                                             "relay",
                                              "help",
                                              "version",
                                              "completion"}));
