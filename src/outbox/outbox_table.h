@@ -65,7 +65,7 @@ inline constexpr std::int64_t kSqliteInfinity = std::numeric_limits<std::int64_t
 inline constexpr int kSlots = 8;
 
 // What makes the tables, for messages.
-inline constexpr std::string_view kInstallCommand = "baton outbox install --db URL";
+inline constexpr std::string_view kInstallCommand = "baton outbox install --database URL";
 
 [[nodiscard]] inline Error not_installed(const std::string& what) {
   return {.code = Code::bad_store,
