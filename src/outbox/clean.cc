@@ -173,7 +173,7 @@ Result<Cleaned> clean(sql::Connection& connection, const CleanOptions& options,
   if (options.retention < kMinRetention || options.retention > kMaxRetention) {
     return bad_request("events are kept for 1 hour to 6 days");
   }
-  auto tables = EventTables::find(connection, kOutboxEvents);
+  auto tables = EventTables::find(connection, outbox_events());
   if (!tables) return tables.error();
   const auto time = time_of(*tables, now);
   if (!time) return time.error();

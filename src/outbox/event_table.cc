@@ -20,25 +20,12 @@ std::string replace_all(std::string text, std::string_view place, std::string_vi
   return text;
 }
 
-Error missing(const EventTable& table) {
-  return {.code = Code::bad_store,
-          .message = "this database has no " + std::string(table.what) +
-                     "; make it with: " + std::string(table.install)};
-}
-
-Error newer(const EventTable& table, std::int64_t version) {
-  return {.code = Code::bad_store,
-          .message = "the " + std::string(table.what) + " was made by a newer Baton (version " +
-                     std::to_string(version) + " of its tables; this one knows " +
-                     std::to_string(table.version) + "): use that one"};
-}
-
 // Empty: there is none.
 Result<std::string> find_schema(sql::Connection& connection, const EventTable& table) {
   if (connection.kind() == sql::Kind::sqlite) {
     auto there = connection.query(
         "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = $1",
-        {std::string(table.version_table)});
+        {table.schema.version_table()});
     if (!there) return there.error();
     return std::string(there->front().integer(0) == 0 ? "" : "main");
   }
@@ -46,7 +33,7 @@ Result<std::string> find_schema(sql::Connection& connection, const EventTable& t
       "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_class c"
       " JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace"
       " WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass($1::pg_catalog.text)",
-      {std::string(table.version_table)});
+      {table.schema.version_table()});
   if (!found) return found.error();
   std::string schema = found->empty() ? "" : found->front().text(0);
   // It is put into texts of SQL. The tables are never made in such a schema.
@@ -81,14 +68,17 @@ sql::Values filter_values(sql::Kind kind, const EventFilter& filter) {
 Result<EventTables> EventTables::find(sql::Connection& connection, const EventTable& table) {
   auto schema = find_schema(connection, table);
   if (!schema) return schema.error();
-  if (schema->empty()) return missing(table);
-  auto version =
-      connection.query("SELECT version FROM " + *schema + "." + std::string(table.version_table) +
-                       " ORDER BY version DESC LIMIT 1");
+  if (schema->empty())
+    return sql::not_installed(table.schema,
+                              "this database has no " + std::string(table.schema.name));
+  auto version = connection.query("SELECT version FROM " + *schema + "." +
+                                  table.schema.version_table() + " ORDER BY version DESC LIMIT 1");
   if (!version) return version.error();
-  if (version->empty()) return missing(table);
+  if (version->empty())
+    return sql::not_installed(table.schema,
+                              "this database has no " + std::string(table.schema.name));
   const auto installed = version->front().integer(0);
-  if (installed > table.version) return newer(table, installed);
+  if (installed > table.schema.version) return sql::made_by_newer(table.schema, installed);
   return EventTables(connection, table, std::move(*schema));
 }
 
@@ -100,10 +90,9 @@ std::string EventTables::statement(std::string_view text, const std::vector<Part
                                   : embedded::outbox_operate::sqlite_filter_sql);
   sql = replace_all(std::move(sql), "$table", schema_ + "." + std::string(table_->name));
   sql = replace_all(std::move(sql), "$schema", schema_);
-  sql = replace_all(std::move(sql), "$id", table_->id_type);
+  sql = replace_all(std::move(sql), "$position", table_->position);
   sql = replace_all(std::move(sql), "$consumer", table_->consumer);
-  sql = replace_all(std::move(sql), "$settled", table_->settled);
-  return replace_all(std::move(sql), "$event", table_->event);
+  return replace_all(std::move(sql), "$settled", table_->settled);
 }
 
 Result<sql::Rows> EventTables::read(const std::string& sql, const sql::Values& values) const {

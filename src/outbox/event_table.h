@@ -13,21 +13,18 @@
 #include "baton/clock.h"
 #include "baton/export.h"
 #include "baton/result.h"
+#include "sql/schema.h"
 #include "sql/transaction.h"
 
 namespace baton::outbox {
 
 // What the shared statements (operate/*.sql) say differently for each table.
 struct EventTable {
-  std::string_view name;           // outbox_events
-  std::string_view version_table;  // outbox_version
-  int version;                     // the newest that is known
-  std::string_view id_type;        // of event_id, on PostgreSQL
-  std::string_view consumer;       // the column that names the consumer, or NULL
-  std::string_view settled;        // when it was sent, or NULL
-  std::string_view event;          // columns of the event, as in EventRow
-  std::string_view install;        // the command that makes it
-  std::string_view what;           // "outbox", for messages
+  std::string_view name;      // outbox_events
+  sql::Schema schema;         // outbox
+  std::string_view position;  // the column of its order
+  std::string_view consumer;  // the column that names the consumer, or NULL
+  std::string_view settled;   // when it was sent, or NULL
 };
 
 // Which events; all that is given must apply.
@@ -58,7 +55,7 @@ class BATON_EXPORT EventTables {
   [[nodiscard]] static Result<EventTables> find(sql::Connection& connection,
                                                 const EventTable& table);
 
-  // A statement with $table, $schema, $filter, $id, $consumer, $settled and $event put in, and what
+  // A statement with $table, $schema, $filter, $position, $consumer and $settled put in, and what
   // else its caller names.
   struct Part {
     std::string_view place;

@@ -159,7 +159,7 @@ std::string well(const Health& health) {
 }  // namespace
 
 Result<Health> read_health(sql::Connection& connection) {
-  auto tables = EventTables::find(connection, kOutboxEvents);
+  auto tables = EventTables::find(connection, outbox_events());
   if (!tables) return tables.error();
   Health health;
   for (const auto part : {read_lanes, read_troubled, read_settled}) {

@@ -14,15 +14,14 @@ namespace baton::outbox {
 
 namespace sql_of = embedded::outbox_operate;
 
-const EventTable kOutboxEvents{.name = "outbox_events",
-                               .version_table = "outbox_version",
-                               .version = kSchemaVersion,
-                               .id_type = "uuid",
-                               .consumer = "NULL",
-                               .settled = "sent_at",
-                               .event = kEventColumns,
-                               .install = kInstallCommand,
-                               .what = "outbox"};
+const EventTable& outbox_events() {
+  static const EventTable table{.name = "outbox_events",
+                                .schema = schema(),
+                                .position = "position",
+                                .consumer = "NULL",
+                                .settled = "sent_at"};
+  return table;
+}
 
 namespace {
 
@@ -96,7 +95,7 @@ Result<std::vector<EventRow>> list_events(sql::Connection& connection, const Eve
   auto tables = EventTables::find(connection, table);
   if (!tables) return tables.error();
   const std::string columns =
-      page.with_payload ? std::string(table.event) : without_payload(table.event);
+      page.with_payload ? std::string(kEventColumns) : without_payload(kEventColumns);
   auto values = filter_values(connection.kind(), filter);
   values.emplace_back(page.after);
   values.emplace_back(page.limit);
@@ -130,7 +129,7 @@ EventCount counted(const sql::Rows& rows) {
 
 Result<EventCount> count_events(sql::Connection& connection, Action action,
                                 const EventFilter& filter) {
-  auto tables = EventTables::find(connection, kOutboxEvents);
+  auto tables = EventTables::find(connection, outbox_events());
   if (!tables) return tables.error();
   const auto change = change_for(action, connection.kind());
   auto values = filter_values(connection.kind(), filter);
@@ -145,7 +144,7 @@ Result<EventCount> count_events(sql::Connection& connection, Action action,
 
 Result<std::int64_t> change_events(sql::Connection& connection, Action action,
                                    const EventFilter& filter, std::int64_t last) {
-  auto tables = EventTables::find(connection, kOutboxEvents);
+  auto tables = EventTables::find(connection, outbox_events());
   if (!tables) return tables.error();
   const auto change = change_for(action, connection.kind());
   const std::string statement = tables->statement(

@@ -17,7 +17,7 @@
 
 namespace baton::outbox {
 
-extern const EventTable kOutboxEvents;
+[[nodiscard]] BATON_EXPORT const EventTable& outbox_events();
 
 struct EventRow {
   std::int64_t position = 0;

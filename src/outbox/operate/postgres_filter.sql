@@ -1,5 +1,5 @@
 -- What of a Filter is not given is NULL.
-($1::text[] IS NULL OR event_id = ANY ($1::$id[]))
+($1::text[] IS NULL OR event_id = ANY ($1::uuid[]))
 AND ($2::text[] IS NULL OR status = ANY ($2::text[]))
 AND ($3::text IS NULL OR type = $3::text)
 AND ($4::text IS NULL OR aggregate_id = $4::text)

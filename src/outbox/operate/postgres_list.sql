@@ -1,4 +1,4 @@
-SELECT position, status, retry_count,
+SELECT $position, status, retry_count,
        CASE WHEN next_retry_at = 'infinity' THEN 9223372036854775807
             ELSE floor(extract(epoch FROM next_retry_at) * 1000)::bigint END,
        last_error,
@@ -7,5 +7,5 @@ SELECT position, status, retry_count,
        $settled, $consumer,
        $event
 FROM $table
-WHERE $filter AND position > $8::bigint
-ORDER BY position LIMIT $9::bigint
+WHERE $filter AND $position > $8::bigint
+ORDER BY $position LIMIT $9::bigint

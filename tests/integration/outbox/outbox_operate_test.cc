@@ -15,7 +15,7 @@ class OutboxOperate : public ::testing::TestWithParam<sql::Kind> {
   using As = test::OutboxDatabase::As;
 
   std::vector<EventRow> list(const EventFilter& filter = {}, const EventPage& page = {}) {
-    return list_events(db_.connection(), kOutboxEvents, filter, page).value();
+    return list_events(db_.connection(), outbox_events(), filter, page).value();
   }
   std::string aggregates(const EventFilter& filter, const EventPage& page = {}) {
     std::string all;
@@ -217,7 +217,7 @@ TEST_P(OutboxOperate, status_counts_what_waits_what_is_in_trouble_and_what_is_do
 
 TEST_P(OutboxOperate, a_database_without_the_tables_or_with_newer_ones_is_refused) {
   db_.run("UPDATE outbox_version SET version = 99");
-  const auto newer = list_events(db_.connection(), kOutboxEvents, {});
+  const auto newer = list_events(db_.connection(), outbox_events(), {});
   ASSERT_FALSE(newer);
   EXPECT_EQ(newer.error().code, Code::bad_store);
   EXPECT_NE(newer.error().message.find("newer Baton"), std::string::npos) << newer.error().message;
@@ -269,7 +269,7 @@ TEST_F(OutboxOnPostgres, names_are_not_looked_up_in_schemas_of_others) {
       .value();
   db_.run("SET search_path = evil, pg_catalog, public");
   const EventFilter filter{.error = "X"};
-  EXPECT_EQ(list_events(db_.connection(), kOutboxEvents, filter).value().size(), 1U);
+  EXPECT_EQ(list_events(db_.connection(), outbox_events(), filter).value().size(), 1U);
   EXPECT_EQ(count_events(db_.connection(), Action::retry, filter).value().count, 1);
   EXPECT_EQ(change_events(db_.connection(), Action::retry, filter, 100).value(), 1);
   EXPECT_EQ(db_.ask("SHOW search_path"), "evil, pg_catalog, public");
