@@ -40,11 +40,9 @@ TEST_F(Deadlines, a_broker_that_does_not_answer_holds_nobody_up) {
   const auto deliveries = take(*subscription, 1);
   ASSERT_EQ(deliveries.size(), 1U);
   const std::vector<Message> messages{message("k", "three")};
-  bool published = false;
   {
     const auto blocked = broker_factory().block();
-    returns_in_time("publish",
-                    [&](Deadline by) { published = publisher->publish(messages, by).has_value(); });
+    returns_in_time("publish", [&](Deadline by) { (void)publisher->publish(messages, by); });
     returns_in_time("confirms", [&](Deadline by) { (void)publisher->confirms(by); });
     returns_in_time("take", [&](Deadline by) { (void)subscription->take(1, by); });
     returns_in_time("settle", [&](Deadline by) {
@@ -58,9 +56,15 @@ TEST_F(Deadlines, a_broker_that_does_not_answer_holds_nobody_up) {
     returns_in_time("the end of a subscription", [&](Deadline) { subscription.reset(); });
     returns_in_time("the end of a publisher", [&](Deadline) { publisher.reset(); });
   }
-  // Nothing is lost by it.
-  const auto all = drain(*broker_, name("q"), published ? 3 : 2);
-  EXPECT_GE(std::set<std::string>(all.begin(), all.end()).size(), 2U);
+  // What was taken and not acknowledged is not lost by it. The acknowledgement may have arrived,
+  // and the message that has no confirm may be there.
+  auto after = broker_->subscribe(name("q"), {}, soon()).value();
+  std::string body;
+  for (const Deadline by = soon(); body != "two" && BootClock::now() < by;) {
+    const auto next = take(*after, 1);
+    if (!next.empty()) body = next.front().message.body;
+  }
+  EXPECT_EQ(body, "two");
 }
 
 }  // namespace

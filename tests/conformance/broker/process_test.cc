@@ -47,8 +47,11 @@ TEST_F(Processes, a_killed_active_consumer_is_followed_by_the_next) {
   EXPECT_EQ(bodies(take(*subscription, 2)), (std::vector<std::string>{"one", "two"}));
 }
 
-TEST_F(Processes, a_restart_loses_nothing_that_was_taken) {
+// One restart for all of it: some brokers take long to start.
+TEST_F(Processes, a_restart_loses_nothing_that_was_taken_and_publishers_go_on) {
   fill(20);
+  auto publisher = broker_->publisher().value();
+  publish_all(*publisher, {message("k", "before")});
   {
     auto subscription = broker_->subscribe(name("q"), {.prefetch = 10}, soon()).value();
     const auto deliveries = take(*subscription, 10);
@@ -56,18 +59,6 @@ TEST_F(Processes, a_restart_loses_nothing_that_was_taken) {
     for (int i = 0; i < 5; ++i) ack(*subscription, {deliveries[static_cast<std::size_t>(i)]});
     broker_factory().restart();
   }
-  broker_ = open();
-  std::set<std::string> left;
-  for (int i = 5; i < 20; ++i) left.insert(std::to_string(100 + i));
-  const auto got = drain(*broker_, name("q"), left.size());
-  EXPECT_EQ(std::set<std::string>(got.begin(), got.end()), left);
-}
-
-TEST_F(Processes, a_publisher_goes_on_after_a_restart) {
-  fill(1);
-  auto publisher = broker_->publisher().value();
-  publish_all(*publisher, {message("k", "before")});
-  broker_factory().restart();
   EXPECT_TRUE(poll_until([&] {
     const std::vector<Message> one{message("k", "after")};
     if (!publisher->publish(one, in(Millis(1'000)))) return false;
@@ -75,9 +66,10 @@ TEST_F(Processes, a_publisher_goes_on_after_a_restart) {
     return confirms && confirms->size() == 1 && confirms->front().outcome == PublishOutcome::taken;
   }));
   EXPECT_TRUE(publisher->state().connected);
-  const auto got = drain(*broker_, name("q"), 3);
-  EXPECT_EQ(std::set<std::string>(got.begin(), got.end()),
-            (std::set<std::string>{"100", "before", "after"}));
+  std::set<std::string> left{"before", "after"};
+  for (int i = 5; i < 20; ++i) left.insert(std::to_string(100 + i));
+  const auto got = drain(*open(), name("q"), left.size());
+  EXPECT_EQ(std::set<std::string>(got.begin(), got.end()), left);
 }
 
 }  // namespace
