@@ -47,6 +47,23 @@ TEST_F(Processes, a_killed_active_consumer_is_followed_by_the_next) {
   EXPECT_EQ(bodies(take(*subscription, 2)), (std::vector<std::string>{"one", "two"}));
 }
 
+// A consumer stands still, as its machine does when it swaps, and comes back.
+TEST_F(Processes, what_a_stopped_consumer_had_is_delivered_to_others_and_its_acks_are_refused) {
+  fill(2);
+  Process consumer(client_process({"hold", name("q"), "2"}, broker_factory().impatient_url()));
+  ASSERT_TRUE(consumer.wait_for_out("took\n")) << consumer.err();
+  ASSERT_TRUE(stop_still(consumer.pid()));
+  auto subscription = broker_->subscribe(name("q"), {}, soon()).value();
+  const auto again = take(*subscription, 2);
+  EXPECT_EQ(again.size(), 2U);
+  consumer.kill(SIGCONT);
+  ASSERT_TRUE(consumer.write("\n"));
+  EXPECT_TRUE(consumer.wait_for_out("refused: ")) << consumer.out();
+  ack(*subscription, again);
+  subscription.reset();
+  EXPECT_TRUE(is_empty(*broker_, name("q")));
+}
+
 // One restart for all of it: some brokers take long to start.
 TEST_F(Processes, a_restart_loses_nothing_that_was_taken_and_publishers_go_on) {
   fill(20);

@@ -18,7 +18,19 @@ class RabbitmqFactory final : public BrokerFactory {
   std::shared_ptr<void> block() override {
     const pid_t pid = server_.pid();
     if (!stop_still(pid)) throw std::runtime_error("RabbitMQ does not stop");
-    return {nullptr, [pid](void*) { ::kill(pid, SIGCONT); }};
+    return {this, [pid](void*) { ::kill(pid, SIGCONT); }};
+  }
+
+  std::string impatient_url() override { return server_.url("heartbeat=1s"); }
+
+  std::string refused_url() override {
+    return std::string("rabbitmq://guest:") + kWrongPassword +
+           "@127.0.0.1:" + std::to_string(server_.port());
+  }
+
+  std::shared_ptr<void> alarm() override {
+    server_.set_memory_alarm(true);
+    return {this, [this](void*) { server_.set_memory_alarm(false); }};
   }
 
  private:
