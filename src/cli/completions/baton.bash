@@ -30,6 +30,12 @@ _baton() {
       mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
+    --broker)
+      words="embedded: rabbitmq:// rabbitmqs://"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
     --database)
       words="sqlite: postgres:// redis:// redis+unix://"
       compopt -o nospace 2>/dev/null
@@ -40,11 +46,12 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition help version completion"
-      words+=" --version $common"
+      words="run elect leader lock fence store policy job node partition topology queue broker help"
+      words+=" version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition version completion --help"
+      words="run elect leader lock fence store policy job node partition topology queue broker"
+      words+=" version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -89,6 +96,16 @@ _baton() {
     "node list") words="--live $common" ;;
     "partition ") words="list --help" ;;
     "partition list") words="$common" ;;
+    "topology ") words="plan apply check --help" ;;
+    "queue ") words="list --help" ;;
+    "broker ") words="doctor --help" ;;
+    "topology "* | "queue list" | "broker doctor")
+      if [[ $current != -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      words="--broker --json --help"
+      ;;
     "completion "*) words="bash zsh fish --json --help" ;;
     "version "*) words="--json --help" ;;
   esac
