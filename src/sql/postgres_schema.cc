@@ -1,8 +1,7 @@
-#include <memory>
-
-#include <libpq-fe.h>
+#include <cstdlib>
 
 #include "core/bad_request.h"
+#include "sql/postgres_connection.h"
 #include "sql/postgres_error.h"
 #include "sql/schema.h"
 
@@ -19,13 +18,8 @@ constexpr const char* kBeginInstall =
 constexpr const char* kEndInstall =
     "SELECT set_config('search_path', current_setting('baton.search_path'), true)";
 
-struct Clear {
-  void operator()(PGresult* result) const { PQclear(result); }
-};
-using Answer = std::unique_ptr<PGresult, Clear>;
-
-Result<Answer> execute(PGconn* connection, const std::string& sql) {
-  Answer answer(PQexec(connection, sql.c_str()));
+Result<PostgresResult> execute(PGconn* connection, const std::string& sql) {
+  PostgresResult answer(PQexec(connection, sql.c_str()));
   const auto status = PQresultStatus(answer.get());
   if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return answer;
   const char* state = PQresultErrorField(answer.get(), PG_DIAG_SQLSTATE);

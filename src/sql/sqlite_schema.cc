@@ -7,14 +7,11 @@
 namespace baton::sql {
 namespace {
 
-using store::sqlite::Rewind;
-using store::sqlite::Statement;
-
 // The number in the first column of the first row; 0 without one.
 Result<std::int64_t> number(sqlite3* database, std::string_view sql) {
-  auto statement = Statement::prepare(database, sql);
+  auto statement = store::sqlite::Statement::prepare(database, sql);
   if (!statement) return statement.error();
-  const Rewind rewind(*statement);
+  const store::sqlite::Rewind rewind(*statement);
   auto row = statement->step();
   if (!row) return row.error();
   return *row ? statement->integer(0) : 0;
