@@ -14,9 +14,9 @@
 namespace baton::event {
 namespace {
 
-constexpr std::array kNames{header::type,           header::aggregate,    header::aggregate_type,
-                            header::version,        header::traceparent,  header::correlation_id,
-                            header::causation_id,   header::occurred_at,  header::lane,
+constexpr std::array kNames{header::type,         header::aggregate,   header::aggregate_type,
+                            header::version,      header::traceparent, header::correlation_id,
+                            header::causation_id, header::occurred_at, header::lane,
                             header::position};
 
 bool is_ours(std::string_view name) {
@@ -55,17 +55,19 @@ std::string print_time(WallTime time) {
   const year_month_day date(day);
   const hh_mm_ss<milliseconds> clock(time - day);
   std::array<char, 96> text{};
-  const int size = std::snprintf(
-      text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ", int(date.year()),
-      unsigned(date.month()), unsigned(date.day()), int(clock.hours().count()),
-      int(clock.minutes().count()), int(clock.seconds().count()), int(clock.subseconds().count()));
+  const int size = std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
+                                 int(date.year()), unsigned(date.month()), unsigned(date.day()),
+                                 int(clock.hours().count()), int(clock.minutes().count()),
+                                 int(clock.seconds().count()), int(clock.subseconds().count()));
   return {text.data(), static_cast<std::size_t>(size)};
 }
 
 Result<WallTime> parse_time(std::string_view text) {
   using namespace std::chrono;
   constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:dd.dddZ";
-  const auto fits = [](char shape, char c) { return shape == 'd' ? c >= '0' && c <= '9' : c == shape; };
+  const auto fits = [](char shape, char c) {
+    return shape == 'd' ? c >= '0' && c <= '9' : c == shape;
+  };
   if (text.size() != kShape.size() ||
       !std::equal(kShape.begin(), kShape.end(), text.begin(), fits)) {
     return bad_request("a time is written as 2026-11-18T20:14:03.271Z");
@@ -118,16 +120,17 @@ Result<SentEvent> from_message(const Message& message) {
   const auto version =
       number_of(message, header::version, std::numeric_limits<std::int32_t>::max());
   if (!version) return version.error();
-  SentEvent sent{.event = {.id = message.id,
-                           .type = text_of(message, header::type),
-                           .aggregate = text_of(message, header::aggregate),
-                           .aggregate_type = text_of(message, header::aggregate_type),
-                           .exchange = message.exchange,
-                           .routing_key = message.routing_key,
-                           .payload = message.body,
-                           .traceparent = usable_traceparent(text_of(message, header::traceparent))},
-                 .lane = static_cast<int>(*lane),
-                 .position = *position};
+  SentEvent sent{
+      .event = {.id = message.id,
+                .type = text_of(message, header::type),
+                .aggregate = text_of(message, header::aggregate),
+                .aggregate_type = text_of(message, header::aggregate_type),
+                .exchange = message.exchange,
+                .routing_key = message.routing_key,
+                .payload = message.body,
+                .traceparent = usable_traceparent(text_of(message, header::traceparent))},
+      .lane = static_cast<int>(*lane),
+      .position = *position};
   Event& event = sent.event;
   if (const auto id = text_of(message, header::correlation_id); is_context_id(id)) {
     event.correlation_id = id;

@@ -36,7 +36,7 @@ inline constexpr std::string_view discarded = "discarded";
 [[nodiscard]] inline sql::Schema schema(std::vector<std::string_view> scripts = {}) {
   return {.name = "inbox",
           .version = kSchemaVersion,
-          .install_command = "baton inbox install --db URL",
+          .install_command = "baton inbox install --database URL",
           .scripts = std::move(scripts)};
 }
 

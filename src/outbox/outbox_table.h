@@ -69,7 +69,7 @@ inline constexpr int kSlots = 8;
 [[nodiscard]] inline sql::Schema schema(std::vector<std::string_view> scripts = {}) {
   return {.name = "outbox",
           .version = kSchemaVersion,
-          .install_command = "baton outbox install --db URL",
+          .install_command = "baton outbox install --database URL",
           .scripts = std::move(scripts)};
 }
 

@@ -370,7 +370,8 @@ TEST(MessageHeaders, that_are_wrong_are_told) {
   EXPECT_NE(broken_by([](Message& m) { m.headers["x-lane"] = "-1"; }), "");
   EXPECT_NE(broken_by([](Message& m) { m.headers["x-position"] = "1e9"; }), "");
   EXPECT_NE(broken_by([](Message& m) { m.headers["occurred-at"] = "yesterday"; }), "");
-  EXPECT_NE(broken_by([](Message& m) { m.headers["occurred-at"] = "2026-02-30T00:00:00.000Z"; }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers["occurred-at"] = "2026-02-30T00:00:00.000Z"; }),
+            "");
   EXPECT_NE(broken_by([](Message& m) { m.body = "{"; }), "");
   // An id that is malformed is no reason to refuse an event, but is not passed on.
   Message message = event::to_message(sent_event());
