@@ -51,7 +51,8 @@ Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const M
   outcome.ended = state.lost                    ? Ended::away
                   : is_conflict(state.sqlstate) ? Ended::conflict
                                                 : Ended::failed;
-  if (outcome.why.empty()) outcome.why = state.why;
+  outcome.ended_transaction = state.ended;
+  if (outcome.why.empty() || state.ended) outcome.why = state.why;
   if (outcome.why.empty()) outcome.why = "the handler failed without a reason";
   return outcome;
 }
@@ -116,6 +117,7 @@ Result<void> Attempt::run_new(sql::Transaction& transaction, const std::vector<I
     if (outcome.ended != Ended::well) {
       result_.ended = outcome.ended;
       result_.at = i;
+      result_.ended_transaction = outcome.ended_transaction;
       result_.why = outcome.why;
       return {};
     }

@@ -50,6 +50,7 @@ struct AttemptResult {
   };
   Ended ended = Ended::well;
   std::size_t at = 0;
+  bool ended_transaction = false;  // that handler did
   std::string why;
   std::vector<Fate> fates{};           // of the deliveries, in their order
   std::vector<std::string> reasons{};  // of business errors
@@ -79,6 +80,7 @@ class Attempt {
   struct Outcomes {
     Handled handled;
     AttemptResult::Ended ended = AttemptResult::Ended::well;
+    bool ended_transaction = false;
     std::string why;
   };
   Outcomes call(const Call& handler, const Event& event, const Message& message, int attempt,

@@ -58,6 +58,7 @@ class ConsumerLoop {
   bool process_alone(Delivery delivery);
   void process_batch(std::vector<Incoming> batch);
   bool run_batch(const std::vector<Incoming>& batch, AttemptResult& result, bool& overran);
+  bool withdraw(const std::vector<Incoming>& batch, const AttemptResult& result);
   void tell(const Incoming& one, Fate fate, const std::string& reason);
   bool fail_fresh(const Incoming& one, const std::string& why);
   std::optional<bool> keep_new(const KeptMessage& kept, const Decide& decide,

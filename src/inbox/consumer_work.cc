@@ -180,6 +180,7 @@ void ConsumerLoop::process_batch(std::vector<Incoming> batch) {
     }
     return;
   }
+  if (result.ended_transaction && !withdraw(batch, result)) return put_back(batch.begin());
   if (overran || batch.size() == 1) {
     Incoming culprit = std::move(batch[result.at]);
     batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(result.at));
@@ -196,6 +197,24 @@ void ConsumerLoop::process_batch(std::vector<Incoming> batch) {
     alone.push_back(std::move(batch[i]));
     process_batch(std::move(alone));
   }
+}
+
+// A handler that commits has committed the ids of the whole batch; those behind it in the batch
+// have not been handled.
+bool ConsumerLoop::withdraw(const std::vector<Incoming>& batch, const AttemptResult& result) {
+  while (connect_database()) {
+    auto done = database_->transaction([&](sql::Transaction& transaction) -> Result<void> {
+      for (std::size_t i = result.at + 1; i < batch.size(); ++i) {
+        if (result.fates[i] != Fate::done) continue;
+        auto left = handlers_->tables.leave(transaction, batch[i].sent.event.id);
+        if (!left) return left;
+      }
+      return {};
+    });
+    if (done) return true;
+    pause(done.error().message);
+  }
+  return false;
 }
 
 bool ConsumerLoop::fail_fresh(const Incoming& one, const std::string& why) {

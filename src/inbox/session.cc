@@ -28,19 +28,19 @@ SessionState look_at(sql::Connection& session) {
         state.why = "a statement of the handler failed: " + sql::readable(message);
         return state;
       }
-      case PQTRANS_IDLE: state.why = "the handler ended the transaction of the consumer"; break;
+      case PQTRANS_IDLE: state.ended = true; break;
       case PQTRANS_ACTIVE: state.why = "the handler left a statement unfinished"; break;
       case PQTRANS_UNKNOWN: state.lost = true; break;
     }
-    return state;
   }
 #endif
 #ifdef BATON_HAS_STORE_SQLITE
   if (sqlite3* sqlite = session.sqlite(); sqlite != nullptr) {
     state.open = sqlite3_get_autocommit(sqlite) == 0;
-    if (!state.open) state.why = "the handler ended the transaction of the consumer";
+    state.ended = !state.open;
   }
 #endif
+  if (state.ended) state.why = "the handler ended the transaction of the consumer";
   return state;
 }
 

@@ -11,6 +11,7 @@ namespace baton::inbox {
 struct SessionState {
   bool open = false;     // in the transaction, which can be committed
   bool lost = false;     // the server is gone
+  bool ended = false;    // the handler has committed or rolled back
   std::string sqlstate;  // of the last error of a transaction that has failed
   std::string why;       // for people, if it is not open
 };
