@@ -123,6 +123,11 @@ struct PartitionArguments {
   std::string set;
 };
 
+struct BrokerArguments {
+  std::string broker;
+  std::string file;
+};
+
 struct RelayArguments {
   std::string outbox;
   std::string broker;
@@ -171,6 +176,11 @@ Result<int> job_skip(Context& context, const JobArguments& arguments);
 Result<int> job_forget(Context& context, const JobArguments& arguments);
 Result<int> node_list(Context& context, const NodeArguments& arguments);
 Result<int> partition_list(Context& context, const PartitionArguments& arguments);
+Result<int> topology_plan(Context& context, const BrokerArguments& arguments);
+Result<int> topology_apply(Context& context, const BrokerArguments& arguments);
+Result<int> topology_check(Context& context, const BrokerArguments& arguments);
+Result<int> queue_list(Context& context, const BrokerArguments& arguments);
+Result<int> broker_doctor(Context& context, const BrokerArguments& arguments);
 Result<int> relay(Context& context, const RelayArguments& arguments);
 Result<int> version(Context& context);
 Result<int> completion(Context& context, const std::string& shell);

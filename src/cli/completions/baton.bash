@@ -44,6 +44,12 @@ _baton() {
       mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
+    --broker)
+      words="embedded: rabbitmq:// rabbitmqs://"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
     --database)
       words="sqlite: postgres:// redis:// redis+unix://"
       compopt -o nospace 2>/dev/null
@@ -54,12 +60,12 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition relay help version completion"
-      words+=" --version $common"
+      words="run elect leader lock fence store policy job node partition relay topology queue broker"
+      words+=" help version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition relay version completion"
-      words+=" --help"
+      words="run elect leader lock fence store policy job node partition relay topology queue broker"
+      words+=" version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -107,6 +113,16 @@ _baton() {
     "relay "*)
       words="--outbox --broker --name --mode --topology --ttl --max-attempts --first-delay"
       words+=" --on-failed --log-format --metrics $common"
+      ;;
+    "topology ") words="plan apply check --help" ;;
+    "queue ") words="list --help" ;;
+    "broker ") words="doctor --help" ;;
+    "topology "* | "queue list" | "broker doctor")
+      if [[ $current != -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      words="--broker --json --help"
       ;;
     "completion "*) words="bash zsh fish --json --help" ;;
     "version "*) words="--json --help" ;;

@@ -16,6 +16,7 @@ _baton() {
   local owner='--owner=[who we are]:owner:'
   local predicate='--predicate=[what is done]:predicate:'
   local mode="--mode=[how it is held]:mode:($modes)"
+  local broker='--broker=[the broker of the messages]:URL:(embedded\: rabbitmq\:// rabbitmqs\://)'
   local database="--database=[the database of the data]:URL:($databases)"
 
   if ((CURRENT == 2)); then
@@ -31,6 +32,9 @@ _baton() {
       'job:look at scheduled jobs, and tell them what to do'
       'node:look at the processes of the fleet'
       'partition:see how sets of partitions are divided'
+      'topology:make exchanges and queues as a file says'
+      'queue:look at the queues of a broker'
+      'broker:look after the broker'
       'relay:publish the events of an outbox to a broker'
       'help:show the help of a command'
       'version:show the version'
@@ -46,7 +50,14 @@ _baton() {
     case $noun in
       leader) compadd show resign transfer; return ;;
       lock) compadd find list show break forget stats; return ;;
-      help) compadd run elect leader lock fence store policy job node partition relay version completion; return ;;
+      help)
+        compadd run elect leader lock fence store policy job node partition relay topology queue \
+          broker version completion
+        return
+        ;;
+      topology) compadd plan apply check; return ;;
+      queue) compadd list; return ;;
+      broker) compadd doctor; return ;;
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
@@ -135,6 +146,9 @@ _baton() {
     job*) _arguments $common "$owner" '1:job:' ;;
     'node list') _arguments '--live[only those that are there]' $common "$owner" ;;
     'partition list') _arguments $common "$owner" '1:set:' ;;
+    topology* | 'queue list' | 'broker doctor')
+      _arguments "$broker" "$json" "$help" '1:file:_files'
+      ;;
     'policy check') _arguments "$json" "$help" '1:file:_files' ;;
     'policy apply')
       _arguments '--timeout=:time:' '--replace[even an unreadable one]' $common "$owner" \
