@@ -8,8 +8,9 @@
 namespace baton::relay {
 namespace {
 
-constexpr Millis kPublishLimit{5'000};
-constexpr Millis kConnectLimit{5'000};
+// Well below the time after which the database takes a session for that of a stopped process.
+constexpr Millis kPublishLimit{2'000};
+constexpr Millis kConnectLimit{2'000};
 constexpr std::size_t kMaxMarks = 500;  // of a lane in one transaction
 constexpr Millis kMarksWait{20};        // for others, while confirms keep coming
 

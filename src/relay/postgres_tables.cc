@@ -489,7 +489,9 @@ Result<std::set<int>> PostgresTables::write(std::span<const LaneBatch> batches) 
     auto written = try_write(batches);
     if (written || tries == kMaxRepeats || !work_->usable()) return written;
     // Retention has moved a row to another slot, or an operator was in between.
-    if (work_->sqlstate() != "40001" && work_->sqlstate() != "40P01") return written;
+    const std::string& state = work_->sqlstate();
+    const bool moved = state.empty() && written.error().retryable;
+    if (!moved && state != "40001" && state != "40P01") return written;
   }
 }
 
