@@ -244,7 +244,7 @@ Result<bool> PostgresTables::behind_transaction_pooler(Deadline by) {
 Result<void> PostgresTables::find_tables(Deadline by) {
   auto found = work_->query(std::string(postgres_sql::tables_sql), {}, by);
   if (!found) return found.error();
-  if (found->empty()) return outbox::not_installed("this database has no outbox");
+  if (found->empty()) return sql::not_installed(outbox::schema(), "this database has no outbox");
   const sql::Row& row = found->front();
   const std::string schema = row.text(0);
   // It is put into texts of SQL.
@@ -256,7 +256,7 @@ Result<void> PostgresTables::find_tables(Deadline by) {
       work_->query("SELECT pg_catalog.max(version) FROM " + schema + ".outbox_version", {}, by);
   if (!version) return version.error();
   if (version->front().integer(0) > outbox::kSchemaVersion) {
-    return outbox::made_by_newer(version->front().integer(0));
+    return sql::made_by_newer(outbox::schema(), version->front().integer(0));
   }
   cluster_ = row.text(1);
   identity_ = row.text(2) + "-" + cluster_ + "-" + row.text(3) + "-" + row.text(4);

@@ -96,12 +96,12 @@ Result<void> SqliteTables::open(Deadline by) {
       "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name = 'outbox_version'");
   if (!tables) return tables.error();
   if (tables->front().integer(0) == 0) {
-    return outbox::not_installed(*path + " has no outbox");
+    return sql::not_installed(outbox::schema(), *path + " has no outbox");
   }
   auto version = (*opened)->query("SELECT max(version) FROM main.outbox_version");
   if (!version) return version.error();
   if (version->front().integer(0) > outbox::kSchemaVersion) {
-    return outbox::made_by_newer(version->front().integer(0));
+    return sql::made_by_newer(outbox::schema(), version->front().integer(0));
   }
   database_ = std::move(*opened);
   const std::string file = store::sqlite::without_links(*path);
