@@ -161,95 +161,95 @@ TEST_F(Rabbitmq, the_rights_that_the_page_names_suffice) {
                      <<"test">>).)erl"});
   const auto shop =
       Broker::open("rabbitmq://shop:pw@127.0.0.1:" + std::to_string(server().port())).value();
-    Topology topology{
-        .exchanges = {{.name = "shop.events", .alternate = "shop.rest"}, {.name = "shop.rest"}},
-        .queues = {{.name = "shop.q"}},
-        .bindings = {{.exchange = "shop.events", .pattern = "a", .queue = "shop.q"},
-                     {.exchange = "shop.rest", .pattern = "#", .queue = "shop.q"}}};
-    for (int i = 0; i < 2; ++i) {
-      const auto declared = shop->declare(topology, soon());
-      ASSERT_TRUE(declared) << declared.error().message;
-    }
-    const auto findings = shop->check(topology, soon()).value();
-    for (const auto& finding : findings) EXPECT_EQ(finding.code, "bindings-not-visible");
-    auto publisher = shop->publisher().value();
-    EXPECT_EQ(outcomes(*publisher, {{.exchange = "shop.events", .body = "1"}})[0].outcome,
-              Outcome::taken);
-    auto subscription = shop->subscribe("shop.q", {}, soon()).value();
-    EXPECT_EQ(take_one(*subscription).message.body, "1");
-    topology.queues.push_back({.name = "other.q"});
-    const auto refused = shop->declare(topology, soon());
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().code, Code::unauthorized);
+  Topology topology{
+      .exchanges = {{.name = "shop.events", .alternate = "shop.rest"}, {.name = "shop.rest"}},
+      .queues = {{.name = "shop.q"}},
+      .bindings = {{.exchange = "shop.events", .pattern = "a", .queue = "shop.q"},
+                   {.exchange = "shop.rest", .pattern = "#", .queue = "shop.q"}}};
+  for (int i = 0; i < 2; ++i) {
+    const auto declared = shop->declare(topology, soon());
+    ASSERT_TRUE(declared) << declared.error().message;
+  }
+  const auto findings = shop->check(topology, soon()).value();
+  for (const auto& finding : findings) EXPECT_EQ(finding.code, "bindings-not-visible");
+  auto publisher = shop->publisher().value();
+  EXPECT_EQ(outcomes(*publisher, {{.exchange = "shop.events", .body = "1"}})[0].outcome,
+            Outcome::taken);
+  auto subscription = shop->subscribe("shop.q", {}, soon()).value();
+  EXPECT_EQ(take_one(*subscription).message.body, "1");
+  topology.queues.push_back({.name = "other.q"});
+  const auto refused = shop->declare(topology, soon());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unauthorized);
 }
 
 TEST_F(Rabbitmq, a_deleted_queue_ends_its_subscription) {
-    broker_->declare(simple("q"), soon()).value();
-    auto subscription = broker_->subscribe(name("q"), {}, soon()).value();
-    foreign_.delete_queue(name("q"));
-    const auto taken = subscription->take(1, soon());
-    ASSERT_FALSE(taken);
-    EXPECT_NE(taken.error().message.find(name("q")), std::string::npos) << taken.error().message;
-    EXPECT_FALSE(subscription->take(1, soon()));
+  broker_->declare(simple("q"), soon()).value();
+  auto subscription = broker_->subscribe(name("q"), {}, soon()).value();
+  foreign_.delete_queue(name("q"));
+  const auto taken = subscription->take(1, soon());
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().message.find(name("q")), std::string::npos) << taken.error().message;
+  EXPECT_FALSE(subscription->take(1, soon()));
 }
 
 // A cable that is cut says nothing; only missing heartbeats do.
 TEST_F(Rabbitmq, a_silent_connection_is_given_up_and_replaced) {
-    broker_->declare(simple("q"), soon()).value();
-    FaultProxy proxy(server().port());
-    const auto broker =
-        Broker::open("rabbitmq://guest:guest@127.0.0.1:" + std::to_string(proxy.port()) +
-                     "/?heartbeat=1s")
-            .value();
-    auto publisher = broker->publisher().value();
-    EXPECT_EQ(outcomes(*publisher, {message("events", "1")})[0].outcome, Outcome::taken);
-    auto subscription = broker->subscribe(name("q"), {}, soon()).value();
-    EXPECT_EQ(take_one(*subscription).message.body, "1");
-    // For longer than two heartbeats nothing happens but heartbeats.
-    EXPECT_TRUE(publisher->confirms(in(Millis(2'500))).value().empty());
-    EXPECT_TRUE(publisher->state().connected);
+  broker_->declare(simple("q"), soon()).value();
+  FaultProxy proxy(server().port());
+  const auto broker =
+      Broker::open("rabbitmq://guest:guest@127.0.0.1:" + std::to_string(proxy.port()) +
+                   "/?heartbeat=1s")
+          .value();
+  auto publisher = broker->publisher().value();
+  EXPECT_EQ(outcomes(*publisher, {message("events", "1")})[0].outcome, Outcome::taken);
+  auto subscription = broker->subscribe(name("q"), {}, soon()).value();
+  EXPECT_EQ(take_one(*subscription).message.body, "1");
+  // For longer than two heartbeats nothing happens but heartbeats.
+  EXPECT_TRUE(publisher->confirms(in(Millis(2'500))).value().empty());
+  EXPECT_TRUE(publisher->state().connected);
 
-    proxy.silence();
-    const auto lost = outcomes(*publisher, {message("events", "2")});
-    EXPECT_EQ(lost[0].outcome, Outcome::unknown) << lost[0].why;
-    EXPECT_FALSE(subscription->take(1, soon()));
-    proxy.heal();
-    EXPECT_TRUE(poll_until([&] {
-      const std::vector<Message> three{message("events", "3")};
-      if (!publisher->publish(three, in(Millis(1'000)))) return false;
-      const auto confirms = publisher->confirms(in(Millis(1'000))).value();
-      return confirms.size() == 1 && confirms[0].outcome == Outcome::taken;
-    }));
+  proxy.silence();
+  const auto lost = outcomes(*publisher, {message("events", "2")});
+  EXPECT_EQ(lost[0].outcome, Outcome::unknown) << lost[0].why;
+  EXPECT_FALSE(subscription->take(1, soon()));
+  proxy.heal();
+  EXPECT_TRUE(poll_until([&] {
+    const std::vector<Message> three{message("events", "3")};
+    if (!publisher->publish(three, in(Millis(1'000)))) return false;
+    const auto confirms = publisher->confirms(in(Millis(1'000))).value();
+    return confirms.size() == 1 && confirms[0].outcome == Outcome::taken;
+  }));
 }
 
 TEST_F(Rabbitmq, commands_work_and_show_no_password) {
-    const TempDir dir("topology");
-    std::ofstream(dir / "t.yaml") << "exchanges: {" << name("e") << ": {}}\nqueues: {" << name("q")
-                                  << ": {}}\nbindings: [{exchange: " << name("e")
-                                  << ", pattern: '#', queue: " << name("q") << "}]\n";
-    const auto baton = [&](std::vector<std::string> words) {
-      words.insert(words.begin(), BATON_PROGRAM);
-      words.push_back((dir / "t.yaml").string());
-      Finished done = run({.argv = std::move(words), .env = {{"BATON_BROKER", server().url()}}});
-      EXPECT_EQ((done.out + done.err).find("guest:guest"), std::string::npos) << done.out;
-      return done;
-    };
-    const auto has = [](const Finished& done, const std::string& text) {
-      return done.out.find(text) != std::string::npos;
-    };
-    const auto plan = baton({"topology", "plan"});
-    EXPECT_EQ(plan.status.code, 0) << plan.err;
-    EXPECT_TRUE(has(plan, "make queue " + name("q") + ".dlq\n")) << plan.out;
-    EXPECT_EQ(baton({"topology", "check"}).status.code, 1);
-    EXPECT_EQ(baton({"topology", "apply"}).status.code, 0);
-    const auto check = baton({"topology", "check"});
-    EXPECT_EQ(check.status.code, 0);
-    EXPECT_TRUE(has(check, "bindings-not-visible")) << check.out;
-    EXPECT_TRUE(has(baton({"topology", "plan"}), "nothing to make"));
-    EXPECT_TRUE(has(baton({"queue", "list"}), name("q") + ".dlq"));
-    const auto doctor = baton({"broker", "doctor"});
-    EXPECT_EQ(doctor.status.code, 0) << doctor.out;
-    EXPECT_TRUE(has(doctor, "all is well")) << doctor.out;
+  const TempDir dir("topology");
+  std::ofstream(dir / "t.yaml") << "exchanges: {" << name("e") << ": {}}\nqueues: {" << name("q")
+                                << ": {}}\nbindings: [{exchange: " << name("e")
+                                << ", pattern: '#', queue: " << name("q") << "}]\n";
+  const auto baton = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), BATON_PROGRAM);
+    words.push_back((dir / "t.yaml").string());
+    Finished done = run({.argv = std::move(words), .env = {{"BATON_BROKER", server().url()}}});
+    EXPECT_EQ((done.out + done.err).find("guest:guest"), std::string::npos) << done.out;
+    return done;
+  };
+  const auto has = [](const Finished& done, const std::string& text) {
+    return done.out.find(text) != std::string::npos;
+  };
+  const auto plan = baton({"topology", "plan"});
+  EXPECT_EQ(plan.status.code, 0) << plan.err;
+  EXPECT_TRUE(has(plan, "make queue " + name("q") + ".dlq\n")) << plan.out;
+  EXPECT_EQ(baton({"topology", "check"}).status.code, 1);
+  EXPECT_EQ(baton({"topology", "apply"}).status.code, 0);
+  const auto check = baton({"topology", "check"});
+  EXPECT_EQ(check.status.code, 0);
+  EXPECT_TRUE(has(check, "bindings-not-visible")) << check.out;
+  EXPECT_TRUE(has(baton({"topology", "plan"}), "nothing to make"));
+  EXPECT_TRUE(has(baton({"queue", "list"}), name("q") + ".dlq"));
+  const auto doctor = baton({"broker", "doctor"});
+  EXPECT_EQ(doctor.status.code, 0) << doctor.out;
+  EXPECT_TRUE(has(doctor, "all is well")) << doctor.out;
 }
 
 }  // namespace
