@@ -5,11 +5,12 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "baton/clock.h"
-#include "baton/result.h"
+#include "sql/schema.h"
 
 namespace baton::outbox {
 
@@ -64,19 +65,12 @@ inline constexpr std::int64_t kSqliteInfinity = std::numeric_limits<std::int64_t
 // PostgreSQL: the slots that days are put into in turn.
 inline constexpr int kSlots = 8;
 
-// What makes the tables, for messages.
-inline constexpr std::string_view kInstallCommand = "baton outbox install --db URL";
-
-[[nodiscard]] inline Error not_installed(const std::string& what) {
-  return {.code = Code::bad_store,
-          .message = what + "; make it with: " + std::string(kInstallCommand)};
-}
-
-[[nodiscard]] inline Error made_by_newer(std::int64_t version) {
-  return {.code = Code::bad_store,
-          .message = "the outbox was made by a newer Baton (version " + std::to_string(version) +
-                     " of its tables; this one knows " + std::to_string(kSchemaVersion) +
-                     "): use that one"};
+// Without the scripts, which differ.
+[[nodiscard]] inline sql::Schema schema(std::vector<std::string_view> scripts = {}) {
+  return {.name = "outbox",
+          .version = kSchemaVersion,
+          .install_command = "baton outbox install --database URL",
+          .scripts = std::move(scripts)};
 }
 
 }  // namespace baton::outbox

@@ -21,16 +21,6 @@ using outbox::CompleteEvent;
 // The server takes no more than 1 GiB in one statement.
 constexpr std::size_t kMaxBytesAtOnce = std::size_t{256} << 20;
 
-// Two that install at once would trip over each other's DDL. While it runs, no name is looked up in
-// a schema of somebody else; the setting is put back, for the caller may have begun a transaction.
-constexpr const char* kBeginInstall =
-    "SELECT pg_catalog.set_config('baton.search_path',"
-    "         pg_catalog.current_setting('search_path'), true),"
-    "       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
-    "       pg_catalog.pg_advisory_xact_lock(4702111234474983748)";
-constexpr const char* kEndInstall =
-    "SELECT set_config('search_path', current_setting('baton.search_path'), true)";
-
 constexpr const char* kAdd =
     "SELECT outbox_put($1::uuid, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text,"
     " $8::text, $9::text, $10::text, $11::text, $12::integer, $13::boolean)";
@@ -50,7 +40,7 @@ Error error_of(PGconn* connection, const PGresult* result) {
       sql::readable(primary != nullptr ? primary : PQerrorMessage(connection));
   const std::string_view code = state == nullptr ? "" : state;
   if (code == "42883" || code == "42P01" || code == "3F000") {
-    return outbox::not_installed("no outbox in the search path (" + message + ")");
+    return sql::not_installed(outbox::schema(), "no outbox in the search path (" + message + ")");
   }
   if (code == "23505") return bad_request("the outbox has an event with this id already");
   Error error = sql::postgres_error(code, message);
@@ -65,10 +55,6 @@ Result<Answer> answered(PGconn* connection, PGresult* raw) {
   const auto status = PQresultStatus(raw);
   if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return answer;
   return error_of(connection, raw);
-}
-
-Result<Answer> execute(PGconn* connection, const std::string& sql) {
-  return answered(connection, PQexec(connection, sql.c_str()));
 }
 
 Result<Answer> execute(PGconn* connection, const char* sql, const sql::Values& values) {
@@ -106,76 +92,11 @@ Result<void> check_transaction(PGconn* connection) {
   return check_encoding(connection);
 }
 
-std::string in_schema(std::string_view script, const std::string& schema) {
-  constexpr std::string_view kPlace = "$schema";
-  std::string text(script);
-  for (auto at = text.find(kPlace); at != text.npos; at = text.find(kPlace, at + schema.size())) {
-    text.replace(at, kPlace.size(), schema);
-  }
-  return text;
-}
-
-// The first schema of the search path, as it is written in SQL.
-Result<std::string> find_schema(PGconn* connection) {
-  auto answer =
-      execute(connection, "SELECT pg_catalog.quote_ident(pg_catalog.current_schema()::text)");
-  if (!answer) return answer.error();
-  if (PQgetisnull(answer->get(), 0, 0) != 0) {
-    return bad_request("no schema of the search path exists; set search_path to one that does");
-  }
-  std::string schema = PQgetvalue(answer->get(), 0, 0);
-  // It is put into texts of SQL and into bodies of functions.
-  if (schema.find_first_of("'$\\") != schema.npos) {
-    return bad_request("the name of the schema " + schema + " has a quote, $ or \\ in it");
-  }
-  return schema;
-}
-
-// 0: there is no outbox.
-Result<int> installed_version(PGconn* connection, const std::string& schema) {
-  auto there = execute(connection, "SELECT to_regclass('" + schema + ".outbox_version')");
-  if (!there) return there.error();
-  if (PQgetisnull(there->get(), 0, 0) != 0) return 0;
-  auto version = execute(connection, "SELECT max(version) FROM " + schema + ".outbox_version");
-  if (!version) return version.error();
-  return std::atoi(PQgetvalue(version->get(), 0, 0));
-}
-
-Result<void> install_in(PGconn* connection, const std::string& schema) {
-  if (auto begun = execute(connection, kBeginInstall); !begun) return begun.error();
-  const auto version = installed_version(connection, schema);
-  if (!version) return version.error();
-  if (*version > outbox::kSchemaVersion) return outbox::made_by_newer(*version);
-  if (*version < outbox::kSchemaVersion) {
-    for (const auto script :
-         {embedded::outbox::postgres_tables_sql, embedded::outbox::postgres_functions_sql}) {
-      if (auto made = execute(connection, in_schema(script, schema)); !made) return made.error();
-    }
-  }
-  if (auto ended = execute(connection, kEndInstall); !ended) return ended.error();
-  return {};
-}
-
 }  // namespace
 
 Result<void> install_outbox(PGconn* connection) {
-  if (connection == nullptr) return bad_request("no connection was given");
-  const bool own = PQtransactionStatus(connection) == PQTRANS_IDLE;
-  if (own) {
-    if (auto begun = execute(connection, "BEGIN ISOLATION LEVEL READ COMMITTED"); !begun) {
-      return begun.error();
-    }
-  }
-  const auto schema = find_schema(connection);
-  auto done = schema ? install_in(connection, *schema) : Result<void>(schema.error());
-  if (!own) return done;
-  if (!done) {
-    (void)execute(connection, "ROLLBACK");
-    return done;
-  }
-  auto committed = execute(connection, "COMMIT");
-  if (!committed) return committed.error();
-  return {};
+  return sql::install(connection, outbox::schema({embedded::outbox::postgres_tables_sql,
+                                                  embedded::outbox::postgres_functions_sql}));
 }
 
 Result<std::string> Outbox::add(PGconn* transaction, const Event& event) const {

@@ -20,8 +20,22 @@ _baton() {
   done
 
   case $previous in
+    --outbox)
+      words="postgres:// sqlite:"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
+    --broker)
+      words="rabbitmq:// rabbitmqs:// embedded:"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
     --mode)
-      mapfile -t COMPREPLY < <(compgen -W "exclusive shared update intent IS SIX" -- "$current")
+      words="exclusive shared update intent IS SIX"
+      [[ $noun != relay ]] || words="partitioned leader"
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
     --store)
@@ -46,11 +60,11 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition topology queue broker help"
-      words+=" version completion --version $common"
+      words="run elect leader lock fence store policy job node partition relay topology queue broker"
+      words+=" help version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition topology queue broker"
+      words="run elect leader lock fence store policy job node partition relay topology queue broker"
       words+=" version completion --help"
       ;;
     "run "*)
@@ -96,6 +110,10 @@ _baton() {
     "node list") words="--live $common" ;;
     "partition ") words="list --help" ;;
     "partition list") words="$common" ;;
+    "relay "*)
+      words="--outbox --broker --name --mode --topology --ttl --max-attempts --first-delay"
+      words+=" --on-failed --log-format --metrics $common"
+      ;;
     "topology ") words="plan apply check --help" ;;
     "queue ") words="list --help" ;;
     "broker ") words="doctor --help" ;;

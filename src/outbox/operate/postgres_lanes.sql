@@ -1,0 +1,11 @@
+-- What waits in each lane for its first attempt: what its relay may not have seen yet.
+SELECT l.lane, floor(extract(epoch FROM clock_timestamp() - l.updated_at) * 1000)::bigint,
+       w.waiting, floor(extract(epoch FROM clock_timestamp() - w.oldest) * 1000)::bigint
+FROM $schema.outbox_lane l CROSS JOIN LATERAL (
+  SELECT count(*) AS waiting, min(e.created_at) AS oldest
+  FROM $schema.outbox_events e
+  WHERE e.lane = l.lane AND e.status = 'PENDING' AND e.next_retry_at IS NULL
+    AND e.xid >= CASE
+      WHEN l.system_identifier = (SELECT system_identifier FROM pg_control_system())
+      THEN coalesce(pg_snapshot_xmin(l.seen), '0'::xid8) ELSE '0'::xid8 END) w
+ORDER BY l.lane
