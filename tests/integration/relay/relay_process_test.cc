@@ -23,9 +23,9 @@ class RelayProcesses : public ::testing::Test {
     const auto made = run({.argv = {BATON_PROGRAM, "store", "migrate", "--store", url()}});
     if (!made.status.success()) throw std::runtime_error(made.err);
     install_outbox(Session(url()).get()).value();
-    std::ofstream(dir_ / "topology.yaml") << "exchanges:\n  - name: shop\nqueues:\n  - name: all\n"
-                                             "bindings:\n  - exchange: shop\n    pattern: '#'\n"
-                                             "    queue: all\n";
+    std::ofstream(dir_ / "topology.yaml")
+        << "exchanges:\n  shop:\nqueues:\n  all:\nbindings:\n"
+           "  - exchange: shop\n    pattern: '#'\n    queue: all\n";
   }
 
   std::string url() const { return server_.url(); }
@@ -65,11 +65,13 @@ class RelayProcesses : public ::testing::Test {
     }
   }
 
+  std::string unsent() const {
+    return server_.sql("SELECT count(*) FROM outbox_events WHERE status <> 'SENT'");
+  }
+
   void expect_all(const Spy& spy) {
     EXPECT_TRUE(spy.wait_for(static_cast<std::size_t>(added_)));
-    EXPECT_TRUE(poll_until([&] {
-      return server_.sql("SELECT count(*) FROM outbox_events WHERE status <> 'SENT'") == "0";
-    }));
+    EXPECT_TRUE(poll_until([&] { return unsent() == "0"; }));
     for (const auto& [aggregate, count] : committed_) {
       std::vector<std::string> expected;
       for (int i = 0; i < count; ++i) expected.push_back(std::to_string(i));
@@ -100,15 +102,16 @@ TEST_F(RelayProcesses, every_committed_event_comes_in_order_whatever_dies) {
   add(*session, 150);
   a->kill(SIGKILL);
   add(*session, 150);
-  // Past its TTL: others take its lanes, and it goes on with what it had in memory.
   ASSERT_TRUE(b->wait_for_out("LANE_TAKEN")) << b->err();
+  std::thread beside([&] {
+    Session other(url());
+    add(other, 300);
+  });
   stop_still(b->pid());
-  add(*session, 150);
-  EXPECT_TRUE(poll_until([&] {
-    return Session(url()).sql("SELECT count(DISTINCT h.owner) FROM baton.holder h") != "";
-  }));
-  std::this_thread::sleep_for(2'500ms);
-  add(*session, 50);
+  beside.join();
+  // Past its TTL the others have its lanes, and it goes on with what it had in memory. It may have
+  // been stopped inside a transaction of the broker's file; then nobody gets on before it does.
+  (void)poll_until([&] { return unsent() == "0"; }, 6s);
   b->kill(SIGCONT);
   a = start("a");
   add(*session, 150);
