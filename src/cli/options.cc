@@ -260,6 +260,10 @@ void describe(Command& root, Arguments& all) {
   add_job(root, all);
   add_node(root, all);
   add_partition(root, all);
+  add_broker(root, all);
+#ifdef BATON_HAS_RELAY
+  add_relay(root, all);
+#endif
   add_rest(root, all);
 }
 

@@ -27,6 +27,8 @@ struct Arguments {
   JobArguments job;
   NodeArguments node;
   PartitionArguments partition;
+  BrokerArguments broker;
+  RelayArguments relay;
   std::string shell;
   bool wants_help = false;  // of help_of
   std::vector<std::string> help_of;

@@ -37,6 +37,12 @@ class RabbitmqBroker final : public Broker {
     auto alarm = (*admin)->alarm();
     if (!alarm) return alarm.error();
     facts.alarm = std::move(*alarm);
+    if (!topology.bindings.empty()) {
+      findings->push_back({BrokerFinding::Severity::note, "bindings-not-visible",
+                           settings_.location,
+                           "AMQP does not tell which bindings there are: to apply the topology "
+                           "makes those that are missing"});
+    }
     for (auto& finding : examine(settings_, topology, facts)) {
       findings->push_back(std::move(finding));
     }

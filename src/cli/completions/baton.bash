@@ -20,13 +20,33 @@ _baton() {
   done
 
   case $previous in
+    --outbox)
+      words="postgres:// sqlite:"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
+    --broker)
+      words="rabbitmq:// rabbitmqs:// embedded:"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
     --mode)
-      mapfile -t COMPREPLY < <(compgen -W "exclusive shared update intent IS SIX" -- "$current")
+      words="exclusive shared update intent IS SIX"
+      [[ $noun != relay ]] || words="partitioned leader"
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
     --store)
       words="sqlite: postgres:// postgres-advisory:// redis:// etcd:// k8s://"
       compopt -o nospace 2>/dev/null # the rest of the URL follows
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
+    --broker)
+      words="embedded: rabbitmq:// rabbitmqs://"
+      compopt -o nospace 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
@@ -40,11 +60,12 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition help version completion"
-      words+=" --version $common"
+      words="run elect leader lock fence store policy job node partition relay topology queue broker"
+      words+=" help version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition version completion --help"
+      words="run elect leader lock fence store policy job node partition relay topology queue broker"
+      words+=" version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -89,6 +110,20 @@ _baton() {
     "node list") words="--live $common" ;;
     "partition ") words="list --help" ;;
     "partition list") words="$common" ;;
+    "relay "*)
+      words="--outbox --broker --name --mode --topology --ttl --max-attempts --first-delay"
+      words+=" --on-failed --log-format --metrics $common"
+      ;;
+    "topology ") words="plan apply check --help" ;;
+    "queue ") words="list --help" ;;
+    "broker ") words="doctor --help" ;;
+    "topology "* | "queue list" | "broker doctor")
+      if [[ $current != -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      words="--broker --json --help"
+      ;;
     "completion "*) words="bash zsh fish --json --help" ;;
     "version "*) words="--json --help" ;;
   esac

@@ -16,6 +16,7 @@ _baton() {
   local owner='--owner=[who we are]:owner:'
   local predicate='--predicate=[what is done]:predicate:'
   local mode="--mode=[how it is held]:mode:($modes)"
+  local broker='--broker=[the broker of the messages]:URL:(embedded\: rabbitmq\:// rabbitmqs\://)'
   local database="--database=[the database of the data]:URL:($databases)"
 
   if ((CURRENT == 2)); then
@@ -31,6 +32,10 @@ _baton() {
       'job:look at scheduled jobs, and tell them what to do'
       'node:look at the processes of the fleet'
       'partition:see how sets of partitions are divided'
+      'topology:make exchanges and queues as a file says'
+      'queue:look at the queues of a broker'
+      'broker:look after the broker'
+      'relay:publish the events of an outbox to a broker'
       'help:show the help of a command'
       'version:show the version'
       'completion:print a completion script'
@@ -45,7 +50,14 @@ _baton() {
     case $noun in
       leader) compadd show resign transfer; return ;;
       lock) compadd find list show break forget stats; return ;;
-      help) compadd run elect leader lock fence store policy job node partition version completion; return ;;
+      help)
+        compadd run elect leader lock fence store policy job node partition relay topology queue \
+          broker version completion
+        return
+        ;;
+      topology) compadd plan apply check; return ;;
+      queue) compadd list; return ;;
+      broker) compadd doctor; return ;;
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
@@ -74,6 +86,18 @@ _baton() {
         '--grace=[from SIGTERM to SIGKILL]:time:' '--restart[if the command ends by itself]' \
         '--metrics=[serve metrics here]:ip\:port:' \
         $common "$owner" '1:election:' '*::command:_normal'
+      return
+      ;;
+    relay\ *)
+      shift words
+      ((CURRENT--))
+      _arguments '--outbox=[the database of the outbox]:URL:(postgres\:// sqlite\:)' \
+        '--broker=[where to]:URL:(rabbitmq\:// rabbitmqs\:// embedded\:)' \
+        '--name=[of the outbox]:name:' '--mode=:mode:(partitioned leader)' \
+        '--topology=[to declare first]:file:_files' '--ttl=[TTL]:time:' \
+        '--max-attempts=:number:' '--first-delay=:time:' '--on-failed=:what:(hold skip)' \
+        '--log-format=:format:(json text)' '--metrics=[serve metrics here]:ip\:port:' \
+        $common "$owner"
       return
       ;;
     version\ * | completion\ *)
@@ -122,6 +146,9 @@ _baton() {
     job*) _arguments $common "$owner" '1:job:' ;;
     'node list') _arguments '--live[only those that are there]' $common "$owner" ;;
     'partition list') _arguments $common "$owner" '1:set:' ;;
+    topology* | 'queue list' | 'broker doctor')
+      _arguments "$broker" "$json" "$help" '1:file:_files'
+      ;;
     'policy check') _arguments "$json" "$help" '1:file:_files' ;;
     'policy apply')
       _arguments '--timeout=:time:' '--replace[even an unreadable one]' $common "$owner" \

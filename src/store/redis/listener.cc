@@ -1,6 +1,6 @@
 #include "store/redis/listener.h"
 
-#include "store/redis/grant_bytes.h"
+#include "store/redis/msgpack.h"
 
 namespace baton::store::redis {
 namespace {

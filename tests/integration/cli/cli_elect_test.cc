@@ -46,10 +46,10 @@ TEST_F(CliElect, of_three_replicas_only_one_leads_and_the_command_knows_its_term
     }));
   }
   ASSERT_TRUE(leads(*all[0]));
-  EXPECT_TRUE(all[0]->wait_for_out(
-      "leads 1 1 DEFAULT:leader:outbox nothing "
-      R"([{"name":"DEFAULT:leader:outbox","mode":"X","token":"1"}])"
-      "\n"))
+  EXPECT_TRUE(
+      all[0]->wait_for_out("leads 1 1 DEFAULT:leader:outbox nothing "
+                           R"([{"name":"DEFAULT:leader:outbox","mode":"X","token":"1"}])"
+                           "\n"))
       << all[0]->out();
   EXPECT_EQ(all[1]->out() + all[2]->out(), "");
   EXPECT_TRUE(all[1]->wait_for_err("outbox is led by a in term 1; waiting")) << all[1]->err();
