@@ -77,8 +77,7 @@ void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
         for (std::size_t i = 0; i < batch.size(); ++i) {
           const bool is_new =
               std::binary_search(fresh->begin(), fresh->end(), batch[i].sent.event.id);
-          const Decision decision =
-              deliver(is_new ? Ledger() : Ledger(Outcome::done), /*behind=*/false);
+          const Decision decision = deliver(is_new ? Ledger() : Ledger(Outcome::done));
           if (decision.run_handler) result_.fates[i] = Fate::done;
         }
         turn.inserted(!fresh->empty());

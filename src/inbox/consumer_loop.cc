@@ -164,17 +164,15 @@ void ConsumerLoop::nap(Millis time) {
 void ConsumerLoop::pause(const std::string& why) {
   if (!paused_) note(ConsumerNote::Kind::paused, "CONSUMER_PAUSED", nullptr, 0, why);
   paused_ = true;
-  if (database_ != nullptr &&
-      (!database_->usable() || !database_->still_there() || !database_->idle())) {
-    database_.reset();
-  }
+  database_.reset();  // what its state is nobody knows
   database_nap_ = std::clamp(database_nap_ * 2, kMinNap, kMaxNap);
   nap(database_nap_);
 }
 
 bool ConsumerLoop::connect_database() {
+  // What is in hand is finished also when it is told to stop.
+  if (database_ != nullptr && database_->usable() && database_->idle()) return true;
   while (!stopping()) {
-    if (database_ != nullptr && database_->usable() && database_->idle()) return true;
     database_.reset();
     sql::Options options{.name = "the inbox of " + options_.name,
                          .application = "baton consumer " + options_.name,
@@ -325,11 +323,9 @@ void ConsumerLoop::move_dead_letters() {
   std::vector<Settlement> moved;
   for (const Delivery& letter : *letters) {
     const auto sent = event::from_message(letter.message);
-    const auto kept = sent ? keep_new(
-                                 keep(*sent, letter.message),
-                                 [](Ledger ledger) { return keep_first(ledger, false); },
-                                 "the broker gave up on it")
-                           : keep_new(keep_poison(letter.message), bury, sent.error().message);
+    const auto kept =
+        sent ? keep_new(keep(*sent, letter.message), keep_first, "the broker gave up on it")
+             : keep_new(keep_poison(letter.message), bury, sent.error().message);
     if (!kept) return drop();
     moved.push_back({letter.tag, Settle::ack});
     if (*kept) {

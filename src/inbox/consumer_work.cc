@@ -38,7 +38,7 @@ void ConsumerLoop::note_success() {
 }
 
 void ConsumerLoop::process() {
-  while (!in_hand_.empty() && subscription_ != nullptr && !failure_) {
+  while (!in_hand_.empty() && subscription_ != nullptr && !failure_ && !stopping()) {
     std::vector<Incoming> batch;
     std::set<std::string> ids;
     while (!in_hand_.empty() && batch.size() < options_.batch) {
@@ -69,9 +69,8 @@ bool ConsumerLoop::process_alone(Delivery delivery) {
   const bool too_new =
       sent && handlers_->max_version > 0 && sent->event.version > handlers_->max_version;
   if (sent && !too_new) {
-    const auto kept = keep_new(
-        keep(*sent, delivery.message), [](Ledger ledger) { return keep_first(ledger, false); },
-        "delivered again and again; a handler may have killed its process");
+    const auto kept = keep_new(keep(*sent, delivery.message), keep_first,
+                               "delivered again and again; a handler may have killed its process");
     if (!kept) return false;
     tell({std::move(delivery), *sent}, Fate::duplicate, "");
     if (*kept) note(Kind::kept, "EVENT_KEPT_FIRST", &sent->event);

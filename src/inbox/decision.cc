@@ -71,9 +71,8 @@ std::optional<Status> parse_status(std::string_view text) {
   return find_value<Status>(kStatuses, text);
 }
 
-Decision deliver(Ledger ledger, bool behind) {
+Decision deliver(Ledger ledger) {
   if (ledger) return moot();
-  if (behind) return put(Outcome::retrying, {.status = Status::held});
   return {.ledger = Outcome::done, .run_handler = true};
 }
 
@@ -82,9 +81,9 @@ Decision fail_delivery(Ledger ledger, const RetryLimits& limits) {
   return try_again(0, 0, limits.delay_before(0));
 }
 
-Decision keep_first(Ledger ledger, bool behind) {
+Decision keep_first(Ledger ledger) {
   if (ledger) return moot();
-  return put(Outcome::retrying, {.status = behind ? Status::held : Status::retry});
+  return put(Outcome::retrying, {.status = Status::retry});
 }
 
 Decision bury(Ledger ledger) {
@@ -93,7 +92,7 @@ Decision bury(Ledger ledger) {
 }
 
 Decision claim(const Trouble& row, const RetryLimits& limits) {
-  if (row.status != Status::retry && row.status != Status::held) return moot();
+  if (row.status != Status::retry) return moot();
   if (row.retries >= limits.max_retries) return give_up(row);
   Decision decision = try_again(row.retries + 1, row.claim + 1, limits.claim_lead);
   decision.run_handler = true;  // in a transaction of its own, behind this one

@@ -7,11 +7,11 @@
 //               │                                                   ▲
 //               ├─ failed, crash loop, dead letter of the broker ─▶ RETRY ──▶ claim ──▶ handled
 //               │                                                 ▲   ▲         │
-//               │                  first of its aggregate: claim ─┘   └─ failed ┤ attempts used up:
-//               ├─ behind another of its aggregate ─▶ HELD            redrive ┐ ▼ with the hook
+//               │                                                 │   └─ failed ┤ attempts used up:
+//               │                                         redrive ┘             ▼ with the hook
 //               └─ no event at all ─────────────────────────────────────────▶ DEAD ──▶ DISCARDED
 //
-// RETRY and HELD: the ledger says `retrying`. DEAD: `dead`. DISCARDED: `discarded`. An event that
+// RETRY: the ledger says `retrying`. DEAD: `dead`. DISCARDED: `discarded`. An event that
 // the ledger does not know has no row. Only what is settled for good ages out of the ledger.
 
 #include <algorithm>
@@ -74,19 +74,18 @@ struct Decision {
 using Ledger = std::optional<Outcome>;  // none: the event is not there
 using Row = std::optional<Trouble>;
 
-// A delivery of an event. `behind`: an earlier event of its aggregate is in trouble, and order is
-// asked for. Moot: a duplicate.
-[[nodiscard]] BATON_EXPORT Decision deliver(Ledger ledger, bool behind);
+// A delivery of an event. Moot: a duplicate.
+[[nodiscard]] BATON_EXPORT Decision deliver(Ledger ledger);
 // Its handler has failed and was rolled back.
 [[nodiscard]] BATON_EXPORT Decision fail_delivery(Ledger ledger, const RetryLimits& limits);
 // What the broker gave up on, or delivers again and again because the handler kills its process:
 // kept here first, due at once.
-[[nodiscard]] BATON_EXPORT Decision keep_first(Ledger ledger, bool behind);
+[[nodiscard]] BATON_EXPORT Decision keep_first(Ledger ledger);
 // What is no event. Nobody can compensate for it, so no hook runs.
 [[nodiscard]] BATON_EXPORT Decision bury(Ledger ledger);
 
-// A due retry, or a HELD event that has become the first of its aggregate: counts the attempt
-// before it starts. With the attempts used up (the last one died) it gives up instead.
+// A due retry: counts the attempt before it starts. With the attempts used up (the last one died)
+// it gives up instead.
 [[nodiscard]] BATON_EXPORT Decision claim(const Trouble& row, const RetryLimits& limits);
 // Inside the transaction of the handler. Moot: the claim was overtaken.
 [[nodiscard]] BATON_EXPORT Decision retry(const Row& row, std::int64_t claim, Outcome outcome);

@@ -71,7 +71,7 @@ struct Tables::Statements {
             kind,
             "SELECT status, retry_count, claim, event_id, last_error, exchange, routing_key,"
             " message_id, payload, content_type, headers FROM inbox_events"
-            " WHERE consumer = $1 AND status IN ('RETRY', 'HELD') AND next_retry_at <= [at $2]"
+            " WHERE consumer = $1 AND status = 'RETRY' AND next_retry_at <= [at $2]"
             " ORDER BY next_retry_at LIMIT 1 [skip]")),
         insert(statement(
             kind,

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include <libpq-fe.h>
-#include <sqlite3.h>
-
 #include "event/message_headers.h"
 
 namespace baton::test {
@@ -38,22 +35,6 @@ std::string Notes::last_reason(Kind kind) {
   return {};
 }
 
-void write_effect(const Handling& handling, const std::string& what) {
-  const std::string sql =
-      "INSERT INTO effects (event_id, what) VALUES ('" + handling.event().id + "', '" + what + "')";
-  if (handling.postgres() != nullptr) {
-    const std::unique_ptr<PGresult, decltype(&PQclear)> result(
-        PQexec(handling.postgres(), sql.c_str()), &PQclear);
-    if (PQresultStatus(result.get()) != PGRES_COMMAND_OK) {
-      throw std::runtime_error(PQerrorMessage(handling.postgres()));
-    }
-    return;
-  }
-  if (sqlite3_exec(handling.sqlite(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
-    throw std::runtime_error(sqlite3_errmsg(handling.sqlite()));
-  }
-}
-
 ConsumerTest::ConsumerTest() {
   database_ = sql::Connection::open(service_->url()).value();
   if (database_->postgres() != nullptr) {
@@ -64,7 +45,7 @@ ConsumerTest::ConsumerTest() {
     install_outbox(database_->sqlite()).value();
   }
   database_->script("CREATE TABLE effects (event_id TEXT, what TEXT)").value();
-  broker_ = Broker::open("embedded:" + (dir_ / "broker.db").string() + "?lease=1s").value();
+  broker_ = Broker::open(broker_url()).value();
   broker_
       ->declare({.exchanges = {{"documents"}},
                  .queues = {{"q"}},

@@ -16,6 +16,7 @@
 #include "baton/broker.h"
 #include "baton/consumer.h"
 #include "baton/inbox.h"
+#include "consumer_effect.h"
 #include "sql/transaction.h"
 #include "support/temp_dir.h"
 #include "support/wait.h"
@@ -52,9 +53,6 @@ class Notes {
   std::vector<std::pair<Kind, std::string>> notes_;
 };
 
-// Writes a row of the table effects in the open transaction of a handler. Throws if it cannot.
-void write_effect(const Handling& handling, const std::string& what = "effect");
-
 class ConsumerTest : public ::testing::Test {
  protected:
   ConsumerTest();
@@ -74,6 +72,10 @@ class ConsumerTest : public ::testing::Test {
   std::string ask(const std::string& sql) const;
   bool ask_until(const std::string& sql, const std::string& answer) const;
   void move_time(Millis by) { shift_ += by.count(); }
+
+  [[nodiscard]] std::string broker_url() const {
+    return "embedded:" + (dir_ / "broker.db").string() + "?lease=1s";
+  }
 
   TempDir dir_ = TempDir::in_memory("consumer");
   std::unique_ptr<ServiceDatabase> service_ = make_service_database();

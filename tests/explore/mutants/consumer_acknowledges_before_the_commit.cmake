@@ -1,0 +1,10 @@
+# Acknowledges before the commit.
+set(EXPLORES consumer)
+set(FILE src/inbox/turn.h)
+set(REBUILD tests/explore/consumer_world.cc)
+set(REPLACE_1 [[step_ = well ? Step::commit : Step::record;]])
+set(WITH_1 [[step_ = well ? Step::acknowledge : Step::record;]])
+set(REPLACE_2 [[void committed() { step_ = Step::acknowledge; }]])
+set(WITH_2 [[void committed() { step_ = Step::finished; }]])
+set(REPLACE_3 [[void acknowledged() { step_ = Step::finished; }]])
+set(WITH_3 [[void acknowledged() { step_ = Step::commit; }]])

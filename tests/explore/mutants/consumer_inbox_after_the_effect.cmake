@@ -1,0 +1,10 @@
+# The id is put into the ledger when the effect is committed.
+set(EXPLORES consumer)
+set(FILE src/inbox/turn.h)
+set(REBUILD tests/explore/consumer_world.cc)
+set(REPLACE_1 [[step_ = any_new ? Step::handle : Step::commit;]])
+set(WITH_1 [[step_ = any_new ? Step::acknowledge : Step::finished;]])
+set(REPLACE_2 [[void committed() { step_ = Step::acknowledge; }]])
+set(WITH_2 [[void committed() { step_ = Step::insert; }]])
+set(REPLACE_3 [[Step step_ = Step::insert;]])
+set(WITH_3 [[Step step_ = Step::handle;]])
