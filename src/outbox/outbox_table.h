@@ -10,6 +10,7 @@
 
 #include "baton/clock.h"
 #include "baton/result.h"
+#include "sql/component.h"
 
 namespace baton::outbox {
 
@@ -67,16 +68,22 @@ inline constexpr int kSlots = 8;
 // What makes the tables, for messages.
 inline constexpr std::string_view kInstallCommand = "baton outbox install --db URL";
 
+// Without its scripts.
+[[nodiscard]] inline sql::Component component() {
+  return {.name = "outbox",
+          .title = "the outbox",
+          .version = kSchemaVersion,
+          .install_command = kInstallCommand,
+          .postgres = {},
+          .sqlite = {}};
+}
+
 [[nodiscard]] inline Error not_installed(const std::string& what) {
-  return {.code = Code::bad_store,
-          .message = what + "; make it with: " + std::string(kInstallCommand)};
+  return sql::not_installed(component(), what);
 }
 
 [[nodiscard]] inline Error made_by_newer(std::int64_t version) {
-  return {.code = Code::bad_store,
-          .message = "the outbox was made by a newer Baton (version " + std::to_string(version) +
-                     " of its tables; this one knows " + std::to_string(kSchemaVersion) +
-                     "): use that one"};
+  return sql::made_by_newer(component(), version);
 }
 
 }  // namespace baton::outbox

@@ -10,8 +10,9 @@
 #include "outbox/outbox_table.h"
 #include "outbox/postgres_functions.sql.h"
 #include "outbox/postgres_tables.sql.h"
+#include "sql/component.h"
+#include "sql/postgres_call.h"
 #include "sql/postgres_error.h"
-#include "sql/postgres_values.h"
 
 namespace baton {
 namespace {
@@ -21,16 +22,6 @@ using outbox::CompleteEvent;
 // The server takes no more than 1 GiB in one statement.
 constexpr std::size_t kMaxBytesAtOnce = std::size_t{256} << 20;
 
-// Two that install at once would trip over each other's DDL. While it runs, no name is looked up in
-// a schema of somebody else; the setting is put back, for the caller may have begun a transaction.
-constexpr const char* kBeginInstall =
-    "SELECT pg_catalog.set_config('baton.search_path',"
-    "         pg_catalog.current_setting('search_path'), true),"
-    "       pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true),"
-    "       pg_catalog.pg_advisory_xact_lock(4702111234474983748)";
-constexpr const char* kEndInstall =
-    "SELECT set_config('search_path', current_setting('baton.search_path'), true)";
-
 constexpr const char* kAdd =
     "SELECT outbox_put($1::uuid, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text,"
     " $8::text, $9::text, $10::text, $11::text, $12::integer, $13::boolean)";
@@ -38,148 +29,27 @@ constexpr const char* kAddAll =
     "SELECT outbox_put_all($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],"
     " $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::integer[], $13::boolean)";
 
-struct Clear {
-  void operator()(PGresult* result) const { PQclear(result); }
-};
-using Answer = std::unique_ptr<PGresult, Clear>;
-
-Error error_of(PGconn* connection, const PGresult* result) {
-  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  const char* primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  const std::string message =
-      sql::readable(primary != nullptr ? primary : PQerrorMessage(connection));
-  const std::string_view code = state == nullptr ? "" : state;
-  if (code == "42883" || code == "42P01" || code == "3F000") {
-    return outbox::not_installed("no outbox in the search path (" + message + ")");
-  }
+Error error_of(std::string_view code, std::string message) {
   if (code == "23505") return bad_request("the outbox has an event with this id already");
-  Error error = sql::postgres_error(code, message);
+  Error error = sql::postgres_error(code, std::move(message), outbox::component());
   if (code == "42501") {
     error.message += "; a role needs USAGE on the schema and INSERT on outbox_events to add events";
   }
   return error;
 }
 
-Result<Answer> answered(PGconn* connection, PGresult* raw) {
-  Answer answer(raw);
-  const auto status = PQresultStatus(raw);
-  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return answer;
-  return error_of(connection, raw);
-}
-
-Result<Answer> execute(PGconn* connection, const std::string& sql) {
-  return answered(connection, PQexec(connection, sql.c_str()));
-}
-
-Result<Answer> execute(PGconn* connection, const char* sql, const sql::Values& values) {
-  const sql::PostgresParameters parameters(values);
-  return answered(connection, PQexecParams(connection, sql, parameters.count(), parameters.types(),
-                                           parameters.pointers(), parameters.lengths(),
-                                           parameters.formats(), 0));
-}
-
-// The events are in UTF-8. A server that stores bytes as they come says SQL_ASCII.
-Result<void> check_encoding(PGconn* connection) {
-  const char* name = PQparameterStatus(connection, "client_encoding");
-  const std::string_view encoding = name == nullptr ? "UTF8" : name;
-  if (encoding == "UTF8" || encoding == "SQL_ASCII") return {};
-  return bad_request("the client_encoding of the connection must be UTF8");
-}
-
-Result<void> check_transaction(PGconn* connection) {
-  if (connection == nullptr) return bad_request("no connection was given");
-  switch (PQtransactionStatus(connection)) {
-    case PQTRANS_INTRANS: break;
-    case PQTRANS_IDLE:
-      return bad_request("an event belongs into the transaction that makes it true: BEGIN first");
-    case PQTRANS_INERROR: return bad_request("the transaction has failed before: roll it back");
-    case PQTRANS_ACTIVE: return bad_request("the connection is busy with another statement");
-    case PQTRANS_UNKNOWN:
-      return Error{
-          .code = Code::unavailable,
-          .message = "the connection is lost: " + sql::readable(PQerrorMessage(connection)),
-          .retryable = true};
-  }
-  if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF) {
-    return bad_request("the connection is in pipeline mode");
-  }
-  return check_encoding(connection);
-}
-
-std::string in_schema(std::string_view script, const std::string& schema) {
-  constexpr std::string_view kPlace = "$schema";
-  std::string text(script);
-  for (auto at = text.find(kPlace); at != text.npos; at = text.find(kPlace, at + schema.size())) {
-    text.replace(at, kPlace.size(), schema);
-  }
-  return text;
-}
-
-// The first schema of the search path, as it is written in SQL.
-Result<std::string> find_schema(PGconn* connection) {
-  auto answer =
-      execute(connection, "SELECT pg_catalog.quote_ident(pg_catalog.current_schema()::text)");
-  if (!answer) return answer.error();
-  if (PQgetisnull(answer->get(), 0, 0) != 0) {
-    return bad_request("no schema of the search path exists; set search_path to one that does");
-  }
-  std::string schema = PQgetvalue(answer->get(), 0, 0);
-  // It is put into texts of SQL and into bodies of functions.
-  if (schema.find_first_of("'$\\") != schema.npos) {
-    return bad_request("the name of the schema " + schema + " has a quote, $ or \\ in it");
-  }
-  return schema;
-}
-
-// 0: there is no outbox.
-Result<int> installed_version(PGconn* connection, const std::string& schema) {
-  auto there = execute(connection, "SELECT to_regclass('" + schema + ".outbox_version')");
-  if (!there) return there.error();
-  if (PQgetisnull(there->get(), 0, 0) != 0) return 0;
-  auto version = execute(connection, "SELECT max(version) FROM " + schema + ".outbox_version");
-  if (!version) return version.error();
-  return std::atoi(PQgetvalue(version->get(), 0, 0));
-}
-
-Result<void> install_in(PGconn* connection, const std::string& schema) {
-  if (auto begun = execute(connection, kBeginInstall); !begun) return begun.error();
-  const auto version = installed_version(connection, schema);
-  if (!version) return version.error();
-  if (*version > outbox::kSchemaVersion) return outbox::made_by_newer(*version);
-  if (*version < outbox::kSchemaVersion) {
-    for (const auto script :
-         {embedded::outbox::postgres_tables_sql, embedded::outbox::postgres_functions_sql}) {
-      if (auto made = execute(connection, in_schema(script, schema)); !made) return made.error();
-    }
-  }
-  if (auto ended = execute(connection, kEndInstall); !ended) return ended.error();
-  return {};
-}
-
 }  // namespace
 
 Result<void> install_outbox(PGconn* connection) {
-  if (connection == nullptr) return bad_request("no connection was given");
-  const bool own = PQtransactionStatus(connection) == PQTRANS_IDLE;
-  if (own) {
-    if (auto begun = execute(connection, "BEGIN ISOLATION LEVEL READ COMMITTED"); !begun) {
-      return begun.error();
-    }
-  }
-  const auto schema = find_schema(connection);
-  auto done = schema ? install_in(connection, *schema) : Result<void>(schema.error());
-  if (!own) return done;
-  if (!done) {
-    (void)execute(connection, "ROLLBACK");
-    return done;
-  }
-  auto committed = execute(connection, "COMMIT");
-  if (!committed) return committed.error();
-  return {};
+  sql::Component component = outbox::component();
+  component.postgres = {embedded::outbox::postgres_tables_sql,
+                        embedded::outbox::postgres_functions_sql};
+  return sql::install(connection, component);
 }
 
 Result<std::string> Outbox::add(PGconn* transaction, const Event& event) const {
-  if (auto open = check_transaction(transaction); !open) return open.error();
+  sql::PostgresCall call(transaction, error_of);
+  if (auto open = call.check_transaction(); !open) return open.error();
   auto row = outbox::complete(event, options_);
   if (!row) return row.error();
   const std::string version = std::to_string(event.version);
@@ -197,15 +67,15 @@ Result<std::string> Outbox::add(PGconn* transaction, const Event& event) const {
                                 event.traceparent.c_str(),
                                 version.c_str(),
                                 options_.quiet ? "t" : "f"};
-  auto added = answered(transaction, PQexecParams(transaction, kAdd, std::size(values), nullptr,
-                                                  values, nullptr, nullptr, 0));
+  auto added = call.execute(kAdd, values, std::size(values));
   if (!added) return added.error();
   return std::move(row->id);
 }
 
 Result<std::vector<std::string>> Outbox::add_all(PGconn* transaction,
                                                  std::span<const Event> events) const {
-  if (auto open = check_transaction(transaction); !open) return open.error();
+  sql::PostgresCall call(transaction, error_of);
+  if (auto open = call.check_transaction(); !open) return open.error();
   if (events.empty()) return std::vector<std::string>();
   std::vector<std::vector<std::string>> columns(outbox::kVersion);
   std::vector<std::int64_t> versions;
@@ -236,7 +106,7 @@ Result<std::vector<std::string>> Outbox::add_all(PGconn* transaction,
   for (auto& column : columns) values.emplace_back(std::move(column));
   values.emplace_back(std::move(versions));
   values.emplace_back(options_.quiet);
-  if (auto added = execute(transaction, kAddAll, values); !added) return added.error();
+  if (auto added = call.execute(kAddAll, values); !added) return added.error();
   return ids;
 }
 

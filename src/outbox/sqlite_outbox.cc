@@ -10,53 +10,15 @@
 #include "outbox/outbox_table.h"
 #include "outbox/sqlite_add.sql.h"
 #include "outbox/sqlite_tables.sql.h"
+#include "sql/component.h"
+#include "sql/sqlite_call.h"
 #include "store/sqlite/database.h"
 
 namespace baton {
 namespace {
 
 using outbox::CompleteEvent;
-using store::sqlite::Rewind;
 using store::sqlite::Statement;
-
-// Inside a transaction of the caller or outside of any: all of `body` or nothing.
-template <typename Body>
-Result<void> all_or_nothing(sqlite3* database, const char* begin, Body body) {
-  const auto execute = [&](const char* sql) -> Result<void> {
-    const int code = sqlite3_exec(database, sql, nullptr, nullptr, nullptr);
-    if (code != SQLITE_OK) return store::sqlite::explain(database, code);
-    return {};
-  };
-  const bool own = sqlite3_get_autocommit(database) != 0;
-  if (auto begun = execute(own ? begin : "SAVEPOINT baton_outbox"); !begun) return begun;
-  Result<void> done = body();
-  if (done) done = execute(own ? "COMMIT" : "RELEASE baton_outbox");
-  // Some errors have rolled back everything by themselves.
-  if (!done && sqlite3_get_autocommit(database) == 0) {
-    (void)execute(own ? "ROLLBACK" : "ROLLBACK TO baton_outbox");
-    if (!own) (void)execute("RELEASE baton_outbox");
-  }
-  return done;
-}
-
-// The number in the first column of the first row; 0 without one.
-Result<std::int64_t> number(sqlite3* database, std::string_view sql) {
-  auto statement = Statement::prepare(database, sql);
-  if (!statement) return statement.error();
-  const Rewind rewind(*statement);
-  auto row = statement->step();
-  if (!row) return row.error();
-  return *row ? statement->integer(0) : 0;
-}
-
-// 0: there is no outbox.
-Result<std::int64_t> installed_version(sqlite3* database) {
-  auto tables = number(database,
-                       "SELECT count(*) FROM main.sqlite_schema"
-                       " WHERE type = 'table' AND name = 'outbox_version'");
-  if (!tables || *tables == 0) return tables;
-  return number(database, "SELECT max(version) FROM main.outbox_version");
-}
 
 // Why an event could not be added, if the outbox itself is the reason.
 Error explained(sqlite3* database, Error error) {
@@ -70,7 +32,7 @@ Error explained(sqlite3* database, Error error) {
   if ((sqlite3_errcode(database) & 0xff) == SQLITE_CONSTRAINT) {
     return bad_request("the outbox has an event with this id already");
   }
-  const auto version = installed_version(database);
+  const auto version = sql::installed_version(database, outbox::component());
   if (!version) return error;
   if (*version == 0) return outbox::not_installed("this database has no outbox");
   if (*version > outbox::kSchemaVersion) return outbox::made_by_newer(*version);
@@ -87,7 +49,7 @@ Result<void> insert(sqlite3* database, Statement& statement, const CompleteEvent
   if (!added) return explained(database, added.error());
   // The statement inserts nothing into the tables of a newer version.
   if (!*added) {
-    const auto version = installed_version(database);
+    const auto version = sql::installed_version(database, outbox::component());
     return version ? outbox::made_by_newer(*version) : version.error();
   }
   return statement.run();
@@ -103,17 +65,9 @@ Result<void> check_transaction(sqlite3* database) {
 }  // namespace
 
 Result<void> install_outbox(sqlite3* database) {
-  if (database == nullptr) return bad_request("no database was given");
-  return all_or_nothing(database, "BEGIN IMMEDIATE", [&]() -> Result<void> {
-    const auto version = installed_version(database);
-    if (!version) return version.error();
-    if (*version > outbox::kSchemaVersion) return outbox::made_by_newer(*version);
-    if (*version == outbox::kSchemaVersion) return {};
-    const std::string script(embedded::outbox::sqlite_tables_sql);
-    const int code = sqlite3_exec(database, script.c_str(), nullptr, nullptr, nullptr);
-    if (code != SQLITE_OK) return store::sqlite::explain(database, code);
-    return {};
-  });
+  sql::Component component = outbox::component();
+  component.sqlite = embedded::outbox::sqlite_tables_sql;
+  return sql::install(database, component);
 }
 
 Result<std::string> Outbox::add(sqlite3* transaction, const Event& event) const {
@@ -143,7 +97,8 @@ Result<std::vector<std::string>> Outbox::add_all(sqlite3* transaction,
     return {};
   };
   // A single statement needs no savepoint.
-  const auto added = rows.size() == 1 ? insert_all() : all_or_nothing(transaction, "", insert_all);
+  const auto added =
+      rows.size() == 1 ? insert_all() : sql::all_or_nothing(transaction, "", insert_all);
   if (!added) return added.error();
   ids.reserve(rows.size());
   for (CompleteEvent& row : rows) ids.push_back(std::move(row.id));
