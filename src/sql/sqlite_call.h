@@ -16,4 +16,7 @@ namespace baton::sql {
 BATON_EXPORT Result<void> all_or_nothing(sqlite3* database, const char* begin,
                                          const std::function<Result<void>()>& body);
 
+// An error unless the caller has begun a transaction.
+[[nodiscard]] BATON_EXPORT Result<void> check_transaction(sqlite3* database);
+
 }  // namespace baton::sql

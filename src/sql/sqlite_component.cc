@@ -28,6 +28,13 @@ Result<void> all_or_nothing(sqlite3* database, const char* begin,
   return done;
 }
 
+Result<void> check_transaction(sqlite3* database) {
+  if (database == nullptr) return bad_request("no database was given");
+  if (sqlite3_get_autocommit(database) == 0) return {};
+  return bad_request(
+      "an event belongs into the transaction that makes it true: BEGIN IMMEDIATE first");
+}
+
 namespace {
 
 // The number in the first column of the first row; 0 without one.
