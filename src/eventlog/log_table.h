@@ -4,21 +4,21 @@
 // are in postgres_tables.sql and sqlite_tables.sql.
 
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "baton/event_log.h"
-#include "sql/component.h"
+#include "sql/schema.h"
 #include "sql/value.h"
 
 namespace baton::eventlog {
 
-// Without its scripts.
-[[nodiscard]] inline sql::Component component() {
+// Without the scripts, which differ.
+[[nodiscard]] inline sql::Schema schema(std::vector<std::string_view> scripts = {}) {
   return {.name = "event_log",
-          .title = "the event log",
           .version = 1,
           .install_command = "baton processor install --db URL",
-          .postgres = {},
-          .sqlite = {}};
+          .scripts = std::move(scripts)};
 }
 
 // In the order in which logged_event() takes them; created_at is in milliseconds since 1970.

@@ -24,7 +24,7 @@ constexpr const char* kAppend =
 
 Error error_of(std::string_view code, std::string message) {
   if (code == "23505") return bad_request("the event log has an event with this id already");
-  return sql::postgres_error(code, std::move(message), eventlog::component());
+  return sql::postgres_error(code, std::move(message), eventlog::schema());
 }
 
 // Of the arrays of event_log_append, in its order.
@@ -50,10 +50,9 @@ sql::Values columns_of(const std::vector<outbox::CompleteEvent>& events) {
 }  // namespace
 
 Result<void> install_event_log(PGconn* connection) {
-  sql::Component component = eventlog::component();
-  component.postgres = {embedded::eventlog::postgres_tables_sql,
-                        embedded::eventlog::postgres_functions_sql};
-  if (auto installed = sql::install(connection, component); !installed) return installed;
+  const auto schema = eventlog::schema(
+      {embedded::eventlog::postgres_tables_sql, embedded::eventlog::postgres_functions_sql});
+  if (auto installed = sql::install(connection, schema); !installed) return installed;
   return install_fence(connection);
 }
 

@@ -10,7 +10,7 @@
 #include "eventlog/complete_append.h"
 #include "eventlog/log_table.h"
 #include "eventlog/sqlite_tables.sql.h"
-#include "sql/component.h"
+#include "sql/schema.h"
 #include "sql/sqlite_call.h"
 #include "store/sqlite/database.h"
 
@@ -35,13 +35,13 @@ Error explained(sqlite3* database, Error error) {
   if ((sqlite3_errcode(database) & 0xff) == SQLITE_CONSTRAINT) {
     return bad_request("the event log has an event with this id already");
   }
-  const auto version = sql::installed_version(database, eventlog::component());
+  const auto version = sql::installed_version(database, eventlog::schema());
   if (!version) return error;
   if (*version == 0) {
-    return sql::not_installed(eventlog::component(), "this database has no event log");
+    return sql::not_installed(eventlog::schema(), "this database has no event log");
   }
-  if (*version > eventlog::component().version) {
-    return sql::made_by_newer(eventlog::component(), *version);
+  if (*version > eventlog::schema().version) {
+    return sql::made_by_newer(eventlog::schema(), *version);
   }
   return error;
 }
@@ -107,9 +107,8 @@ Result<sql::Rows> rows_of(Statement& statement) {
 }  // namespace
 
 Result<void> install_event_log(sqlite3* database) {
-  sql::Component component = eventlog::component();
-  component.sqlite = embedded::eventlog::sqlite_tables_sql;
-  if (auto installed = sql::install(database, component); !installed) return installed;
+  const auto schema = eventlog::schema({embedded::eventlog::sqlite_tables_sql});
+  if (auto installed = sql::install(database, schema); !installed) return installed;
   return install_fence(database);
 }
 

@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "baton/clock.h"
-#include "baton/result.h"
-#include "sql/component.h"
+#include "sql/schema.h"
 
 namespace baton::outbox {
 
@@ -65,25 +65,12 @@ inline constexpr std::int64_t kSqliteInfinity = std::numeric_limits<std::int64_t
 // PostgreSQL: the slots that days are put into in turn.
 inline constexpr int kSlots = 8;
 
-// What makes the tables, for messages.
-inline constexpr std::string_view kInstallCommand = "baton outbox install --db URL";
-
-// Without its scripts.
-[[nodiscard]] inline sql::Component component() {
+// Without the scripts, which differ.
+[[nodiscard]] inline sql::Schema schema(std::vector<std::string_view> scripts = {}) {
   return {.name = "outbox",
-          .title = "the outbox",
           .version = kSchemaVersion,
-          .install_command = kInstallCommand,
-          .postgres = {},
-          .sqlite = {}};
-}
-
-[[nodiscard]] inline Error not_installed(const std::string& what) {
-  return sql::not_installed(component(), what);
-}
-
-[[nodiscard]] inline Error made_by_newer(std::int64_t version) {
-  return sql::made_by_newer(component(), version);
+          .install_command = "baton outbox install --db URL",
+          .scripts = std::move(scripts)};
 }
 
 }  // namespace baton::outbox

@@ -10,9 +10,8 @@
 #include "outbox/outbox_table.h"
 #include "outbox/postgres_functions.sql.h"
 #include "outbox/postgres_tables.sql.h"
-#include "sql/component.h"
 #include "sql/postgres_call.h"
-#include "sql/postgres_error.h"
+#include "sql/schema.h"
 
 namespace baton {
 namespace {
@@ -31,7 +30,7 @@ constexpr const char* kAddAll =
 
 Error error_of(std::string_view code, std::string message) {
   if (code == "23505") return bad_request("the outbox has an event with this id already");
-  Error error = sql::postgres_error(code, std::move(message), outbox::component());
+  Error error = sql::postgres_error(code, std::move(message), outbox::schema());
   if (code == "42501") {
     error.message += "; a role needs USAGE on the schema and INSERT on outbox_events to add events";
   }
@@ -41,10 +40,8 @@ Error error_of(std::string_view code, std::string message) {
 }  // namespace
 
 Result<void> install_outbox(PGconn* connection) {
-  sql::Component component = outbox::component();
-  component.postgres = {embedded::outbox::postgres_tables_sql,
-                        embedded::outbox::postgres_functions_sql};
-  return sql::install(connection, component);
+  return sql::install(connection, outbox::schema({embedded::outbox::postgres_tables_sql,
+                                                  embedded::outbox::postgres_functions_sql}));
 }
 
 Result<std::string> Outbox::add(PGconn* transaction, const Event& event) const {

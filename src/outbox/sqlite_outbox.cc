@@ -10,8 +10,6 @@
 #include "outbox/outbox_table.h"
 #include "outbox/sqlite_add.sql.h"
 #include "outbox/sqlite_tables.sql.h"
-#include "sql/component.h"
-#include "sql/sqlite_call.h"
 #include "store/sqlite/database.h"
 
 namespace baton {
@@ -32,10 +30,10 @@ Error explained(sqlite3* database, Error error) {
   if ((sqlite3_errcode(database) & 0xff) == SQLITE_CONSTRAINT) {
     return bad_request("the outbox has an event with this id already");
   }
-  const auto version = sql::installed_version(database, outbox::component());
+  const auto version = sql::installed_version(database, outbox::schema());
   if (!version) return error;
-  if (*version == 0) return outbox::not_installed("this database has no outbox");
-  if (*version > outbox::kSchemaVersion) return outbox::made_by_newer(*version);
+  if (*version == 0) return sql::not_installed(outbox::schema(), "this database has no outbox");
+  if (*version > outbox::kSchemaVersion) return sql::made_by_newer(outbox::schema(), *version);
   return error;
 }
 
@@ -49,8 +47,8 @@ Result<void> insert(sqlite3* database, Statement& statement, const CompleteEvent
   if (!added) return explained(database, added.error());
   // The statement inserts nothing into the tables of a newer version.
   if (!*added) {
-    const auto version = sql::installed_version(database, outbox::component());
-    return version ? outbox::made_by_newer(*version) : version.error();
+    const auto version = sql::installed_version(database, outbox::schema());
+    return version ? sql::made_by_newer(outbox::schema(), *version) : version.error();
   }
   return statement.run();
 }
@@ -58,9 +56,7 @@ Result<void> insert(sqlite3* database, Statement& statement, const CompleteEvent
 }  // namespace
 
 Result<void> install_outbox(sqlite3* database) {
-  sql::Component component = outbox::component();
-  component.sqlite = embedded::outbox::sqlite_tables_sql;
-  return sql::install(database, component);
+  return sql::install(database, outbox::schema({embedded::outbox::sqlite_tables_sql}));
 }
 
 Result<std::string> Outbox::add(sqlite3* transaction, const Event& event) const {

@@ -63,10 +63,10 @@ Result<void> PostgresCall::check_transaction() const {
   return check_encoding(connection_);
 }
 
-Error postgres_error(std::string_view sqlstate, std::string message, const Component& component) {
+Error postgres_error(std::string_view sqlstate, std::string message, const Schema& schema) {
   if (sqlstate == "42883" || sqlstate == "42P01" || sqlstate == "3F000") {
-    return not_installed(component, "the search path has not all of " +
-                                        std::string(component.title) + " (" + message + ")");
+    return not_installed(
+        schema, "no " + std::string(schema.name) + " in the search path (" + message + ")");
   }
   return postgres_error(sqlstate, std::move(message));
 }

@@ -12,7 +12,7 @@
 
 #include "baton/export.h"
 #include "baton/result.h"
-#include "sql/component.h"
+#include "sql/schema.h"
 #include "sql/value.h"
 
 namespace baton::sql {
@@ -47,6 +47,6 @@ class BATON_EXPORT PostgresCall {
 
 // postgres_error(), but for tables and functions that are not there: then how to install them.
 [[nodiscard]] BATON_EXPORT Error postgres_error(std::string_view sqlstate, std::string message,
-                                                const Component& component);
+                                                const Schema& schema);
 
 }  // namespace baton::sql

@@ -1,11 +1,10 @@
-#include <cstdlib>
-#include <string>
+#include <memory>
 
 #include <libpq-fe.h>
 
 #include "core/bad_request.h"
-#include "sql/component.h"
-#include "sql/postgres_call.h"
+#include "sql/postgres_error.h"
+#include "sql/schema.h"
 
 namespace baton::sql {
 namespace {
@@ -20,6 +19,21 @@ constexpr const char* kBeginInstall =
 constexpr const char* kEndInstall =
     "SELECT set_config('search_path', current_setting('baton.search_path'), true)";
 
+struct Clear {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using Answer = std::unique_ptr<PGresult, Clear>;
+
+Result<Answer> execute(PGconn* connection, const std::string& sql) {
+  Answer answer(PQexec(connection, sql.c_str()));
+  const auto status = PQresultStatus(answer.get());
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return answer;
+  const char* state = PQresultErrorField(answer.get(), PG_DIAG_SQLSTATE);
+  const char* primary = PQresultErrorField(answer.get(), PG_DIAG_MESSAGE_PRIMARY);
+  return postgres_error(state == nullptr ? "" : state,
+                        readable(primary != nullptr ? primary : PQerrorMessage(connection)));
+}
+
 std::string in_schema(std::string_view script, const std::string& schema) {
   constexpr std::string_view kPlace = "$schema";
   std::string text(script);
@@ -30,8 +44,9 @@ std::string in_schema(std::string_view script, const std::string& schema) {
 }
 
 // The first schema of the search path, as it is written in SQL.
-Result<std::string> find_schema(PostgresCall& call) {
-  auto answer = call.execute("SELECT pg_catalog.quote_ident(pg_catalog.current_schema()::text)");
+Result<std::string> find_schema(PGconn* connection) {
+  auto answer =
+      execute(connection, "SELECT pg_catalog.quote_ident(pg_catalog.current_schema()::text)");
   if (!answer) return answer.error();
   if (PQgetisnull(answer->get(), 0, 0) != 0) {
     return bad_request("no schema of the search path exists; set search_path to one that does");
@@ -45,50 +60,47 @@ Result<std::string> find_schema(PostgresCall& call) {
 }
 
 // 0: it is not there.
-Result<int> installed_version(PostgresCall& call, const std::string& schema,
-                              const Component& component) {
-  const std::string table = schema + "." + std::string(component.name) + "_version";
-  auto there = call.execute("SELECT to_regclass('" + table + "')");
+Result<int> version_in(PGconn* connection, const std::string& version_table) {
+  auto there = execute(connection, "SELECT to_regclass('" + version_table + "')");
   if (!there) return there.error();
   if (PQgetisnull(there->get(), 0, 0) != 0) return 0;
-  auto version = call.execute("SELECT max(version) FROM " + table);
+  auto version = execute(connection, "SELECT max(version) FROM " + version_table);
   if (!version) return version.error();
   return std::atoi(PQgetvalue(version->get(), 0, 0));
 }
 
-Result<void> install_in(PostgresCall& call, const std::string& schema, const Component& component) {
-  if (auto begun = call.execute(kBeginInstall); !begun) return begun.error();
-  const auto version = installed_version(call, schema, component);
+Result<void> install_in(PGconn* connection, const Schema& schema, const std::string& place) {
+  if (auto begun = execute(connection, kBeginInstall); !begun) return begun.error();
+  const auto version = version_in(connection, place + "." + schema.version_table());
   if (!version) return version.error();
-  if (*version > component.version) return made_by_newer(component, *version);
-  if (*version < component.version) {
-    for (const std::string_view script : component.postgres) {
-      if (auto made = call.execute(in_schema(script, schema)); !made) return made.error();
+  if (*version > schema.version) return made_by_newer(schema, *version);
+  if (*version < schema.version) {
+    for (const auto script : schema.scripts) {
+      if (auto made = execute(connection, in_schema(script, place)); !made) return made.error();
     }
   }
-  if (auto ended = call.execute(kEndInstall); !ended) return ended.error();
+  if (auto ended = execute(connection, kEndInstall); !ended) return ended.error();
   return {};
 }
 
 }  // namespace
 
-Result<void> install(PGconn* connection, const Component& component) {
+Result<void> install(PGconn* connection, const Schema& schema) {
   if (connection == nullptr) return bad_request("no connection was given");
-  PostgresCall call(connection);
   const bool own = PQtransactionStatus(connection) == PQTRANS_IDLE;
   if (own) {
-    if (auto begun = call.execute("BEGIN ISOLATION LEVEL READ COMMITTED"); !begun) {
+    if (auto begun = execute(connection, "BEGIN ISOLATION LEVEL READ COMMITTED"); !begun) {
       return begun.error();
     }
   }
-  const auto schema = find_schema(call);
-  auto done = schema ? install_in(call, *schema, component) : Result<void>(schema.error());
+  const auto place = find_schema(connection);
+  auto done = place ? install_in(connection, schema, *place) : Result<void>(place.error());
   if (!own) return done;
   if (!done) {
-    (void)call.execute("ROLLBACK");
+    (void)execute(connection, "ROLLBACK");
     return done;
   }
-  auto committed = call.execute("COMMIT");
+  auto committed = execute(connection, "COMMIT");
   if (!committed) return committed.error();
   return {};
 }
