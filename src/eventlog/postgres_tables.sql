@@ -37,25 +37,26 @@ CREATE UNIQUE INDEX event_log_event_id ON $schema.event_log (event_id);
 
 -- How far each processor has come: `position` is that of the last row it has handled.
 -- rebuild_position is that of a rebuild, beside which it goes on; NULL: none.
+-- Times are milliseconds since 1970.
 CREATE TABLE $schema.event_processor (
   name             text PRIMARY KEY,
   kind             text NOT NULL,
-  tables           text NOT NULL DEFAULT '[]',
+  tables           text NOT NULL DEFAULT '',
   position         bigint NOT NULL DEFAULT 0,
   status           text NOT NULL DEFAULT 'RUNNING',
   attempts         integer NOT NULL DEFAULT 0,
   last_error       text,
   error_position   bigint,
-  failed_at        timestamptz,
+  failed_at        bigint,
   rebuild_status   text,
   rebuild_position bigint,
   rebuild_error    text,
   owner            text,
   owner_token      bigint,
-  owned_since      timestamptz,
-  alive_at         timestamptz,
+  owned_since      bigint,
+  alive_at         bigint,
   stalled_by       text,
-  stalled_since    timestamptz
+  stalled_since    bigint
 ) WITH (fillfactor = 50);
 
 INSERT INTO $schema.event_log_version (version) VALUES (1);

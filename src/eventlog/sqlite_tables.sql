@@ -37,7 +37,7 @@ CREATE UNIQUE INDEX event_log_event_id ON event_log (event_id);
 CREATE TABLE event_processor (
   name             TEXT PRIMARY KEY,
   kind             TEXT NOT NULL,
-  tables           TEXT NOT NULL DEFAULT '[]',
+  tables           TEXT NOT NULL DEFAULT '',
   position         INTEGER NOT NULL DEFAULT 0,
   status           TEXT NOT NULL DEFAULT 'RUNNING',
   attempts         INTEGER NOT NULL DEFAULT 0,

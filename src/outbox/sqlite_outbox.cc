@@ -10,6 +10,7 @@
 #include "outbox/outbox_table.h"
 #include "outbox/sqlite_add.sql.h"
 #include "outbox/sqlite_tables.sql.h"
+#include "sql/sqlite_call.h"
 #include "store/sqlite/database.h"
 
 namespace baton {
