@@ -7,7 +7,6 @@
 namespace baton::sql {
 namespace {
 
-
 // The number in the first column of the first row; 0 without one.
 Result<std::int64_t> number(sqlite3* database, std::string_view sql) {
   auto statement = store::sqlite::Statement::prepare(database, sql);
