@@ -16,6 +16,7 @@ struct CompleteEvent {
   std::string headers;  // JSON
 };
 
-[[nodiscard]] Result<CompleteEvent> complete(const Event& event, const OutboxOptions& options);
+[[nodiscard]] BATON_EXPORT Result<CompleteEvent> complete(const Event& event,
+                                                          const OutboxOptions& options);
 
 }  // namespace baton::outbox

@@ -10,8 +10,8 @@
 #include "outbox/outbox_table.h"
 #include "outbox/postgres_functions.sql.h"
 #include "outbox/postgres_tables.sql.h"
-#include "sql/postgres_error.h"
-#include "sql/postgres_values.h"
+#include "sql/postgres_call.h"
+#include "sql/schema.h"
 
 namespace baton {
 namespace {
@@ -28,68 +28,13 @@ constexpr const char* kAddAll =
     "SELECT outbox_put_all($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],"
     " $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::integer[], $13::boolean)";
 
-struct Clear {
-  void operator()(PGresult* result) const { PQclear(result); }
-};
-using Answer = std::unique_ptr<PGresult, Clear>;
-
-Error error_of(PGconn* connection, const PGresult* result) {
-  const char* state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-  const char* primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-  const std::string message =
-      sql::readable(primary != nullptr ? primary : PQerrorMessage(connection));
-  const std::string_view code = state == nullptr ? "" : state;
-  if (code == "42883" || code == "42P01" || code == "3F000") {
-    return sql::not_installed(outbox::schema(), "no outbox in the search path (" + message + ")");
-  }
+Error error_of(std::string_view code, std::string message) {
   if (code == "23505") return bad_request("the outbox has an event with this id already");
-  Error error = sql::postgres_error(code, message);
+  Error error = sql::postgres_error(code, std::move(message), outbox::schema());
   if (code == "42501") {
     error.message += "; a role needs USAGE on the schema and INSERT on outbox_events to add events";
   }
   return error;
-}
-
-Result<Answer> answered(PGconn* connection, PGresult* raw) {
-  Answer answer(raw);
-  const auto status = PQresultStatus(raw);
-  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return answer;
-  return error_of(connection, raw);
-}
-
-Result<Answer> execute(PGconn* connection, const char* sql, const sql::Values& values) {
-  const sql::PostgresParameters parameters(values);
-  return answered(connection, PQexecParams(connection, sql, parameters.count(), parameters.types(),
-                                           parameters.pointers(), parameters.lengths(),
-                                           parameters.formats(), 0));
-}
-
-// The events are in UTF-8. A server that stores bytes as they come says SQL_ASCII.
-Result<void> check_encoding(PGconn* connection) {
-  const char* name = PQparameterStatus(connection, "client_encoding");
-  const std::string_view encoding = name == nullptr ? "UTF8" : name;
-  if (encoding == "UTF8" || encoding == "SQL_ASCII") return {};
-  return bad_request("the client_encoding of the connection must be UTF8");
-}
-
-Result<void> check_transaction(PGconn* connection) {
-  if (connection == nullptr) return bad_request("no connection was given");
-  switch (PQtransactionStatus(connection)) {
-    case PQTRANS_INTRANS: break;
-    case PQTRANS_IDLE:
-      return bad_request("an event belongs into the transaction that makes it true: BEGIN first");
-    case PQTRANS_INERROR: return bad_request("the transaction has failed before: roll it back");
-    case PQTRANS_ACTIVE: return bad_request("the connection is busy with another statement");
-    case PQTRANS_UNKNOWN:
-      return Error{
-          .code = Code::unavailable,
-          .message = "the connection is lost: " + sql::readable(PQerrorMessage(connection)),
-          .retryable = true};
-  }
-  if (PQpipelineStatus(connection) != PQ_PIPELINE_OFF) {
-    return bad_request("the connection is in pipeline mode");
-  }
-  return check_encoding(connection);
 }
 
 }  // namespace
@@ -100,7 +45,8 @@ Result<void> install_outbox(PGconn* connection) {
 }
 
 Result<std::string> Outbox::add(PGconn* transaction, const Event& event) const {
-  if (auto open = check_transaction(transaction); !open) return open.error();
+  sql::PostgresCall call(transaction, error_of);
+  if (auto open = call.check_transaction(); !open) return open.error();
   auto row = outbox::complete(event, options_);
   if (!row) return row.error();
   const std::string version = std::to_string(event.version);
@@ -118,15 +64,15 @@ Result<std::string> Outbox::add(PGconn* transaction, const Event& event) const {
                                 event.traceparent.c_str(),
                                 version.c_str(),
                                 options_.quiet ? "t" : "f"};
-  auto added = answered(transaction, PQexecParams(transaction, kAdd, std::size(values), nullptr,
-                                                  values, nullptr, nullptr, 0));
+  auto added = call.execute(kAdd, values, std::size(values));
   if (!added) return added.error();
   return std::move(row->id);
 }
 
 Result<std::vector<std::string>> Outbox::add_all(PGconn* transaction,
                                                  std::span<const Event> events) const {
-  if (auto open = check_transaction(transaction); !open) return open.error();
+  sql::PostgresCall call(transaction, error_of);
+  if (auto open = call.check_transaction(); !open) return open.error();
   if (events.empty()) return std::vector<std::string>();
   std::vector<std::vector<std::string>> columns(outbox::kVersion);
   std::vector<std::int64_t> versions;
@@ -157,7 +103,7 @@ Result<std::vector<std::string>> Outbox::add_all(PGconn* transaction,
   for (auto& column : columns) values.emplace_back(std::move(column));
   values.emplace_back(std::move(versions));
   values.emplace_back(options_.quiet);
-  if (auto added = execute(transaction, kAddAll, values); !added) return added.error();
+  if (auto added = call.execute(kAddAll, values); !added) return added.error();
   return ids;
 }
 

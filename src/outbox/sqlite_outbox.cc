@@ -10,6 +10,7 @@
 #include "outbox/outbox_table.h"
 #include "outbox/sqlite_add.sql.h"
 #include "outbox/sqlite_tables.sql.h"
+#include "sql/sqlite_call.h"
 #include "store/sqlite/database.h"
 
 namespace baton {
@@ -53,13 +54,6 @@ Result<void> insert(sqlite3* database, Statement& statement, const CompleteEvent
   return statement.run();
 }
 
-Result<void> check_transaction(sqlite3* database) {
-  if (database == nullptr) return bad_request("no database was given");
-  if (sqlite3_get_autocommit(database) == 0) return {};
-  return bad_request(
-      "an event belongs into the transaction that makes it true: BEGIN IMMEDIATE first");
-}
-
 }  // namespace
 
 Result<void> install_outbox(sqlite3* database) {
@@ -74,7 +68,7 @@ Result<std::string> Outbox::add(sqlite3* transaction, const Event& event) const 
 
 Result<std::vector<std::string>> Outbox::add_all(sqlite3* transaction,
                                                  std::span<const Event> events) const {
-  if (auto open = check_transaction(transaction); !open) return open.error();
+  if (auto open = sql::check_transaction(transaction); !open) return open.error();
   std::vector<CompleteEvent> rows;
   rows.reserve(events.size());
   for (const Event& event : events) {
