@@ -7,7 +7,7 @@ namespace baton::cli {
 void add_relay(Command& root, Arguments& all) {
   auto app = root.add_command(
       "relay", "Publish the events of an outbox to a broker",
-      "  baton relay --outbox postgres://relay@db/shop --broker rabbitmq://relay@mq/shop\n"
+      "  baton relay --outbox postgres://db/shop --broker rabbitmq://relay@mq/shop\n"
       "  baton relay --outbox sqlite:shop.db --broker embedded:broker.db --name shop\n\n"
       "Run one beside each replica of the service, or a few of their own: they divide\n"
       "the work. Goes on when database, broker or store are away, and waits for them\n"
