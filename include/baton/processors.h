@@ -120,7 +120,7 @@ class BATON_EXPORT Processors {
   // Takes part until it is stopped, by `stop` or by stop(). Databases and stores in trouble never
   // end it; they are told to on_error. An error means that it cannot work as it is.
   Result<void> run(const std::stop_token& stop = {});
-  void stop();  // for good; returns when the handlers have
+  void stop();  // for good; returns when run() is about to. Not from a handler or a callback
 
  private:
   std::shared_ptr<eventlog::ProcessorSet> set_;

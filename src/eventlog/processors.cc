@@ -36,7 +36,25 @@ class ProcessorSet {
     return {};
   }
 
+  // Tells stop() when run() has returned.
+  class Running {
+   public:
+    explicit Running(ProcessorSet& set) : set_(set) { count(1); }
+    ~Running() { count(-1); }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    void count(int change) {
+      const std::lock_guard lock(set_.mutex_);
+      set_.running_ += change;
+      set_.ended_.notify_all();
+    }
+    ProcessorSet& set_;
+  };
+
   Result<void> run(const std::stop_token& outer) {
+    const Running running(*this);
     if (specs_.empty()) return bad_request("there are no processors to run");
     if (options_.batch == 0 || options_.batch > kMaxAppend || options_.max_attempts < 1 ||
         options_.poll_interval < Millis(1) || options_.handler_timeout < Millis(1)) {
@@ -67,7 +85,11 @@ class ProcessorSet {
         stop_.get_token());
   }
 
-  void stop() { stop_.request_stop(); }
+  void stop() {
+    stop_.request_stop();
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return running_ == 0; });
+  }
 
  private:
   // FNV-1a: the same in every build.
@@ -114,6 +136,9 @@ class ProcessorSet {
   const ProcessorsOptions options_;
   std::vector<ProcessorSpec> specs_;
   std::stop_source stop_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  int running_ = 0;
 };
 
 }  // namespace eventlog
