@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "baton/clock.h"
+#include "baton/fence_token.h"
 #include "baton/result.h"
 #include "event/message_headers.h"
 #include "relay/look.h"
