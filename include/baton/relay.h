@@ -129,7 +129,7 @@ struct RelayStats {
   std::uint64_t refused = 0;
   std::uint64_t swept = 0;  // stays 0
 
-  // Of the lanes owned, looked up every 10 s and counted up to 100,000.
+  // Of the lanes owned, looked up every 10 s and counted up to 10,000.
   std::int64_t waiting_pending = 0;
   std::int64_t waiting_held = 0;
   std::int64_t waiting_failed = 0;

@@ -21,7 +21,7 @@ class OutboxMetrics::Impl {
         swept(counter("swept_total", "Events that no relay knew of; stays 0.")),
         latency(metrics_->histogram("baton_outbox_publish_latency_seconds",
                                     "From adding an event to the confirm of the broker.", labels_)),
-        pending(gauge("pending", "Events that wait, up to 100000, in the lanes owned here.")),
+        pending(gauge("pending", "Events that wait, up to 10000, in the lanes owned here.")),
         held(gauge("held", "Events that wait for another one of their aggregate.")),
         failed(gauge("failed", "Events that have FAILED and hold up their aggregate.")),
         oldest(gauge("oldest_age_seconds", "Age of the oldest event that waits.")),

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "baton/clock.h"
+#include "baton/fence_token.h"
 #include "baton/result.h"
 #include "event/message_headers.h"
 #include "relay/look.h"
@@ -76,7 +77,7 @@ struct LaneBatch {
 };
 
 // What waits in the table, for people and metrics. Counted up to kMaxCounted.
-inline constexpr std::int64_t kMaxCounted = 100'000;
+inline constexpr std::int64_t kMaxCounted = 10'000;
 struct Waiting {
   std::int64_t pending = 0;  // all that is to be published, held and retried events included
   std::int64_t held = 0;     // of those: behind another event of their aggregate

@@ -160,6 +160,8 @@ class PostgresTables final : public LaneTables {
   Result<std::unique_ptr<sql::Connection>> connect(Millis idle_session, Deadline by);
   Result<bool> behind_transaction_pooler(Deadline by);
   Result<void> find_tables(Deadline by);
+  Result<void> open_wake(Deadline by);
+  Result<void> reopen_wake_if_lost();
   Result<sql::Rows> run(const Sql& statement, const sql::Values& values,
                         sql::Connection::By by = {}) {
     return statement.run(*work_, !pooled_, values, by);
@@ -208,10 +210,21 @@ Result<void> PostgresTables::open(Deadline by) {
   if (auto found = find_tables(by); !found) return found;
   if (pooled_) return {};
   if (auto set = work_->script(kSession, by); !set) return set;
+  return open_wake(by);
+}
+
+Result<void> PostgresTables::open_wake(Deadline by) {
   auto wake = connect(kIdleSession, by);
   if (!wake) return wake.error();
   wake_ = std::move(*wake);
   return wake_->listen(std::string(outbox::kWakeChannel), by);
+}
+
+// The server ends it when a statement of the other session takes long. It holds nothing while the
+// relay works: what was notified meanwhile, the next look finds.
+Result<void> PostgresTables::reopen_wake_if_lost() {
+  if (pooled_ || wake_->still_there()) return {};
+  return open_wake(BootClock::now() + options_.statement_timeout);
 }
 
 void PostgresTables::close() {
@@ -598,6 +611,7 @@ Result<std::int64_t> PostgresTables::sweep(const OwnedLane& lane, Millis age) {
 
 Result<bool> PostgresTables::lock(std::span<const OwnedLane> lanes) {
   if (pooled_ || lanes.empty()) return true;
+  if (auto there = reopen_wake_if_lost(); !there) return there.error();
   auto rows = statements_->lock.run(*wake_, true, {arrays_of(lanes).lanes});
   if (!rows) return rows.error();
   if (rows->front().boolean(0)) return true;
@@ -639,6 +653,7 @@ Result<bool> PostgresTables::pause(Instant until, int interrupt) {
 
 Result<void> PostgresTables::keep_alive() {
   if (pooled_) return {};
+  if (auto there = reopen_wake_if_lost(); !there) return there;
   auto notified = wake_->wait_for_notifications(BootClock::now());
   if (!notified) return notified.error();
   return {};

@@ -4,9 +4,11 @@ SELECT f.lane, pg_catalog.min(f.position) FROM (
   SELECT e.lane, e.position FROM $schema.outbox_events e
   WHERE e.xid >= pg_catalog.pg_snapshot_xmax($2::pg_snapshot)
     AND e.xid < pg_catalog.pg_snapshot_xmax($3::pg_snapshot) AND e.lane = ANY ($1::smallint[])
+    AND e.status = 'PENDING' AND e.next_retry_at IS NULL
   UNION ALL
   SELECT e.lane, e.position FROM $schema.outbox_events e
   WHERE e.xid = ANY (ARRAY(SELECT pg_catalog.pg_snapshot_xip($2::pg_snapshot)))
     AND e.lane = ANY ($1::smallint[])
+    AND e.status = 'PENDING' AND e.next_retry_at IS NULL
 ) f
 GROUP BY f.lane
