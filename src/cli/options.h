@@ -27,6 +27,7 @@ struct Arguments {
   JobArguments job;
   NodeArguments node;
   PartitionArguments partition;
+  EventArguments events;
   std::string shell;
   bool wants_help = false;  // of help_of
   std::vector<std::string> help_of;

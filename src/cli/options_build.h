@@ -41,4 +41,8 @@ void add_node(Command& root, Arguments& all);
 
 void add_partition(Command& root, Arguments& all);
 
+void add_outbox(Command& root, Arguments& all);
+void add_inbox(Command& root, Arguments& all);
+void add_dlq(Command& root, Arguments& all);
+
 }  // namespace baton::cli
