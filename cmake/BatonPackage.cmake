@@ -14,6 +14,7 @@ set(BATON_PACKAGE_OF_SQLite::SQLite3 SQLite3)
 set(BATON_PACKAGE_OF_PostgreSQL::PostgreSQL PostgreSQL)
 set(BATON_PACKAGE_OF_Hiredis::hiredis Hiredis)
 set(BATON_PACKAGE_OF_OpenSSL::SSL OpenSSL)
+set(BATON_PACKAGE_OF_RabbitMQ::rabbitmq RabbitMQ)
 set(BATON_PACKAGE_OF_CURL::libcurl CURL)
 set(BATON_PACKAGE_OF_fmt::fmt fmt)
 set(BATON_PACKAGE_OF_yaml-cpp yaml-cpp)
@@ -97,6 +98,7 @@ function(baton_install_package)
     COMPATIBILITY SameMinorVersion)
   install(FILES "${made}/baton-config.cmake" "${made}/baton-config-version.cmake"
                 "${PROJECT_SOURCE_DIR}/cmake/FindHiredis.cmake"
+                "${PROJECT_SOURCE_DIR}/cmake/FindRabbitMQ.cmake"
     DESTINATION "${BATON_PACKAGE_DIR}" COMPONENT development)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/baton" "${BATON_GENERATED_DIR}/include/baton"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development FILES_MATCHING PATTERN "*.h")

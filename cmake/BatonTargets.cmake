@@ -18,7 +18,7 @@
 #       `./dev test` runs at once it counts as: 4 are a processor. SERIAL keeps other tests from
 #       running beside it.
 #   baton_server_label(STORE VARIABLE)
-#       The label of tests that need that store's server, for `./dev test --without`; empty if it
+#       The label of tests that need the server of that store or broker, for `./dev test --without`; empty if it
 #       has none.
 #   baton_bench(NAME SOURCES file... [LIBS target...])     the program bench_NAME
 #   baton_fuzz(NAME SOURCES file... [LIBS target...])      the program fuzz_NAME
@@ -299,7 +299,7 @@ endfunction()
 
 function(baton_server_label store variable)
   string(REGEX REPLACE "^postgres_advisory$" postgres label ${store})
-  if(store MATCHES "^(memory|sqlite)$")
+  if(store MATCHES "^(memory|sqlite|embedded)$")
     set(label "")
   endif()
   set(${variable} "${label}" PARENT_SCOPE)

@@ -38,6 +38,23 @@ count_results() {
 passed=0
 failed=0
 
+# So long every phase took, and the longest programs of every preset that was tested. Its table is
+# what CONTRIBUTING.md shows.
+where_the_time_went() {
+  local i begin end preset
+  phase "where the time went"
+  for ((i = 0; i + 1 < ${#phases[@]}; i++)); do
+    begin=${phases[i]%% *} end=${phases[i + 1]%% *}
+    [[ $((end - begin)) -lt 5 ]] || printf '%6d s  %s\n' $((end - begin)) "${phases[i]#* }"
+  done
+  for preset in "$@"; do
+    [[ -f build/$preset/ctest.xml ]] || continue
+    echo "    the longest in $preset, in seconds:"
+    sed -nE 's/.*<testcase name="([^"]*)".* time="([0-9]+)[^"]*".*/\2 \1/p' \
+      "build/$preset/ctest.xml" | sort -rn | head -n 10 | sed 's/^/        /'
+  done
+}
+
 # run_tests PRESET [CTEST OPTION...]
 run_tests() {
   local preset=$1 reports=$PWD/build/$1/reports junit=$PWD/build/$1/ctest.xml wrap=() result
@@ -108,6 +125,26 @@ test_directory() {
   fi
 }
 
+begin_test_run() {
+  need "${build_packages[@]}" "${test_packages[@]}" "${format_packages[@]}"
+  test_tmp=$(mktemp -d "$(test_directory)/baton-test.XXXXXX")
+  chmod 711 "$test_tmp" # the database runs as another user below it
+  trap clean_up_tests EXIT
+  trap 'exit 130' INT TERM HUP
+  export BATON_TEST_TMP=$test_tmp
+}
+
+# start_servers PRESET [CTEST OPTION...]: those that the selected tests share. If one does not start,
+# the tests that need it say so themselves.
+start_servers() {
+  if needs_label "$1" postgres "${@:2}" && ! start_postgres; then
+    failed=$((failed + 1))
+  fi
+  if needs_label "$1" kubernetes "${@:2}" && ! need_kube; then
+    failed=$((failed + 1))
+  fi
+}
+
 cmd_test() {
   local preset=release sanitizers=(asan tsan) select=() without=()
   while [[ $# -gt 0 ]]; do
@@ -124,21 +161,11 @@ cmd_test() {
     select+=(-LE "^($(IFS='|' && echo "${without[*]}"))\$")
   fi
 
-  need "${build_packages[@]}" "${test_packages[@]}" "${format_packages[@]}"
-  test_tmp=$(mktemp -d "$(test_directory)/baton-test.XXXXXX")
-  chmod 711 "$test_tmp" # the database runs as another user below it
-  trap clean_up_tests EXIT
-  trap 'exit 130' INT TERM HUP
-  export BATON_TEST_TMP=$test_tmp
+  begin_test_run
 
   local sanitizer
   if build_tests "$preset" '' "${select[@]}"; then
-    if needs_label "$preset" postgres "${select[@]}" && ! start_postgres; then
-      failed=$((failed + 1)) # and the tests that need it say so themselves
-    fi
-    if needs_label "$preset" kubernetes "${select[@]}" && ! need_kube; then
-      failed=$((failed + 1))
-    fi
+    start_servers "$preset" "${select[@]}"
     run_tests "$preset" "${select[@]}"
     for sanitizer in "${sanitizers[@]}"; do
       if build_tests "$sanitizer" "$sanitized_labels" "${select[@]}"; then
@@ -152,6 +179,7 @@ cmd_test() {
   fi
   quick_checks || failed=$((failed + 1))
 
+  where_the_time_went "$preset" "${sanitizers[@]}"
   phase "done"
   if [[ $((passed + failed)) -eq 0 ]]; then
     echo "no test ran, which is no success"

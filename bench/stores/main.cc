@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
   const Program program{.name = "bench_stores",
                         .rows = {
 #ifdef BATON_HAS_STORE_POSTGRES_ADVISORY
+                            {"advisory-64", advisory_many_callers},
                             {"advisory-failover", advisory_failover},
 #endif
 #ifdef BATON_HAS_STORE_REDIS

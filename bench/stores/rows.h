@@ -10,6 +10,7 @@ namespace baton::bench {
 // A row starts the servers it needs.
 using RowOptions = SliceOptions;
 
+std::vector<Figure> advisory_many_callers(const RowOptions& options);
 std::vector<Figure> advisory_failover(const RowOptions& options);
 std::vector<Figure> redis_one_caller(const RowOptions& options);
 std::vector<Figure> redis_many_callers(const RowOptions& options);

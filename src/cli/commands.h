@@ -124,6 +124,11 @@ struct PartitionArguments {
   std::string set;
 };
 
+struct BrokerArguments {
+  std::string broker;
+  std::string file;
+};
+
 struct PolicyArguments {
   std::string file;
   std::string timeout = "1m";
@@ -174,6 +179,11 @@ Result<int> dlq_show(Context& context, const EventArguments& arguments);
 Result<int> dlq_redrive(Context& context, const EventArguments& arguments);
 Result<int> dlq_discard(Context& context, const EventArguments& arguments);
 Result<int> dlq_export(Context& context, const EventArguments& arguments);
+Result<int> topology_plan(Context& context, const BrokerArguments& arguments);
+Result<int> topology_apply(Context& context, const BrokerArguments& arguments);
+Result<int> topology_check(Context& context, const BrokerArguments& arguments);
+Result<int> queue_list(Context& context, const BrokerArguments& arguments);
+Result<int> broker_doctor(Context& context, const BrokerArguments& arguments);
 Result<int> version(Context& context);
 Result<int> completion(Context& context, const std::string& shell);
 

@@ -55,7 +55,7 @@ Result<void> expect_ok(redisContext* connection, const store::redis::Settings& s
 Result<std::unique_ptr<FenceDatabase>> open_redis_fence(const std::string& url) {
   const auto settings = store::redis::parse_settings(url);
   if (!settings) return settings.error();
-  if (settings->tls) {
+  if (settings->uses_tls) {
     return Error{.code = Code::unsupported,
                  .message = settings->location +
                             ": the fence of this command has no TLS, only the store has; put a TLS "

@@ -265,6 +265,7 @@ void describe(Command& root, Arguments& all) {
   add_inbox(root, all);
   add_dlq(root, all);
 #endif
+  add_broker(root, all);
   add_rest(root, all);
 }
 

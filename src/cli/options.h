@@ -28,6 +28,7 @@ struct Arguments {
   NodeArguments node;
   PartitionArguments partition;
   EventArguments events;
+  BrokerArguments broker;
   std::string shell;
   bool wants_help = false;  // of help_of
   std::vector<std::string> help_of;

@@ -22,7 +22,7 @@ const Remedy kRemedies[] = {
     {{"No route to host", "Network is unreachable"},
      "correct the host in the URL, or see to the network and its firewalls"},
     {{"password authentication failed", "WRONGPASS", "invalid username-password pair",
-      "authentication failed, invalid user ID or password"},
+      "authentication failed, invalid user ID or password", "Login was refused"},
      "correct user and password in the URL, with %XX for special characters in them"},
     {{"no password supplied", "NOAUTH", "user name is empty"},
      "put user and password into the URL, or the password into ~/.pgpass for PostgreSQL"},

@@ -52,7 +52,7 @@ class Convert : public Client {
 INSTANTIATE_TEST_SUITE_P(Wakeups, Convert, ::testing::Bool(), wakeups_name);
 
 TEST_P(Convert, nobody_shares_a_lock_that_its_holder_believes_to_have_alone) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kExclusive));
@@ -68,7 +68,7 @@ TEST_P(Convert, nobody_shares_a_lock_that_its_holder_believes_to_have_alone) {
 }
 
 TEST_P(Convert, a_convert_down_whose_reply_is_lost_for_good_leaves_the_lower_mode) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kExclusive));
@@ -83,7 +83,7 @@ TEST_P(Convert, a_convert_down_whose_reply_is_lost_for_good_leaves_the_lower_mod
 }
 
 TEST_P(Convert, a_convert_down_that_never_arrived_is_made_up_for) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kExclusive));
@@ -101,7 +101,7 @@ TEST_P(Convert, a_convert_down_that_never_arrived_is_made_up_for) {
 }
 
 TEST_P(Convert, a_convert_down_that_was_refused_changes_nothing) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kExclusive));
@@ -114,7 +114,7 @@ TEST_P(Convert, a_convert_down_that_was_refused_changes_nothing) {
 }
 
 TEST_P(Convert, a_convert_up_asks_again_until_it_knows) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kShared));
@@ -131,7 +131,7 @@ TEST_P(Convert, a_convert_up_asks_again_until_it_knows) {
 }
 
 TEST_P(Convert, what_a_convert_up_in_doubt_has_taken_is_given_back) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kShared));
@@ -161,7 +161,7 @@ TEST_P(Convert, what_a_convert_up_in_doubt_has_taken_is_given_back) {
 
 // A store that is asked twice for S by a holder of IX would give SIX first, and then S.
 TEST_P(Convert, a_convert_sideways_is_repeated_without_harm) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kIntent));
@@ -177,7 +177,7 @@ TEST_P(Convert, a_convert_sideways_is_repeated_without_harm) {
 }
 
 TEST_P(Convert, a_convert_waits_while_the_store_cannot_touch_the_name) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto lease = a.locks.acquire(kName, held(kShared));
   ASSERT_TRUE(lease);
@@ -191,7 +191,7 @@ TEST_P(Convert, a_convert_waits_while_the_store_cannot_touch_the_name) {
 }
 
 TEST_P(Convert, one_lease_converts_once_at_a_time) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kUpdate));
@@ -213,7 +213,7 @@ TEST_P(Convert, one_lease_converts_once_at_a_time) {
 }
 
 TEST_P(Convert, a_release_ends_every_convert_that_waits) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kUpdate));
@@ -231,7 +231,7 @@ TEST_P(Convert, a_release_ends_every_convert_that_waits) {
 }
 
 TEST_P(Convert, a_convert_that_waits_keeps_its_place) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   StoreCounters counters;
   auto line = std::make_shared<FlakyStore>(store);
   if (GetParam()) line->drop_wakeups();
@@ -267,7 +267,7 @@ TEST_P(Convert, a_convert_that_waits_keeps_its_place) {
 
 // A cancel that came later would take the place of the next convert.
 TEST_P(Convert, a_convert_that_gave_up_has_left_the_queue) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kShared));
@@ -282,7 +282,7 @@ TEST_P(Convert, a_convert_that_gave_up_has_left_the_queue) {
 }
 
 TEST_P(Convert, a_convert_may_wait_for_ever) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   auto lease = a.locks.acquire(kName, held(kShared));
@@ -296,7 +296,7 @@ TEST_P(Convert, a_convert_may_wait_for_ever) {
 }
 
 TEST_P(Convert, a_policy_forbids_modes_to_who_converts_as_well) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   give_the_store("subjects: {report: {modes: [exclusive, update]}}");
   auto a = replica("a");
   auto lease = a.locks.acquire(kName, held(kExclusive));
@@ -307,7 +307,7 @@ TEST_P(Convert, a_policy_forbids_modes_to_who_converts_as_well) {
 }
 
 TEST_P(Convert, what_was_said_to_acquire_need_not_be_said_again) {
-  if (!can_convert()) return;
+  if (!can_convert()) GTEST_SKIP() << "this store does not convert";
   give_the_store("subjects: {report: {required-metadata: [ticket], max-ttl: 2m}}");
   auto a = replica("a");
   AcquireOptions options = held(kExclusive);
@@ -318,7 +318,9 @@ TEST_P(Convert, what_was_said_to_acquire_need_not_be_said_again) {
 }
 
 TEST_P(Convert, the_locks_above_follow_the_mode_that_it_ends_in) {
-  if (!can_convert() || store->capabilities().max_set < 2) return;
+  if (!can_convert() || store->capabilities().max_set < 2) {
+    GTEST_SKIP() << "this store does not convert, or takes no sets";
+  }
   give_the_store("subjects: {page: {parent: book}, book: {}}");
   auto a = replica("a");
   auto b = replica("b");

@@ -1,6 +1,7 @@
 // Random request sequences over a few names: the store under test must answer as the core does. A
 // failing seed is printed with the shortest sequence that still fails.
-// BATON_MODEL_SEED=n runs that one; BATON_MODEL_SEQUENCES=n runs so many.
+// BATON_MODEL_SEED=n runs that one; BATON_MODEL_SEQUENCES=n runs so many; each BATON_TEST_SEED has
+// sequences of its own.
 
 #include <gtest/gtest.h>
 
@@ -16,6 +17,7 @@
 #include "core/apply.h"
 #include "harness.h"
 #include "store/memory/memory_store.h"
+#include "support/seed.h"
 
 namespace baton::test {
 namespace {
@@ -430,7 +432,9 @@ std::optional<Failure> first_failure(const MakeStore& make, std::uint64_t first,
 TEST(Model, the_store_answers_as_the_core_does) {
   const char* one = std::getenv("BATON_MODEL_SEED");
   const char* many = std::getenv("BATON_MODEL_SEQUENCES");
-  const std::uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
+  constexpr std::uint64_t kOfOneRun = 100'000;
+  const std::uint64_t first =
+      one != nullptr ? std::strtoull(one, nullptr, 10) : seed_or(0) * kOfOneRun + 1;
   const auto count = one != nullptr    ? 1
                      : many != nullptr ? std::atoi(many)
                                        : factory().model_sequences();

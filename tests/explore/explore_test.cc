@@ -8,6 +8,7 @@
 
 #include "explore/explorer.h"
 #include "explore/fences.h"
+#include "support/seed.h"
 
 namespace baton::explore {
 namespace {
@@ -29,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Exploration, ::testing::ValuesIn(all_settings()
                          [](const auto& of) { return "world_" + std::to_string(of.index); });
 
 TEST(Exploration, long_walks_through_a_large_world_keep_every_promise) {
-  const Report report = wander(large_world(), 1);
+  const Report report = wander(large_world(), test::seed_or(1));
   std::cout << summary(report) << std::endl;
   EXPECT_GT(report.walks, 1000U) << "the walks never came to rest";
   EXPECT_EQ(report.problem, "") << report.trace;

@@ -1,8 +1,8 @@
 # Reads every program and library below DIRECTORIES, as the loader would.
 #   - No RPATH or RUNPATH entry is empty or relative: the loader would take libraries from the
 #     directory in which a program is started. With INSTALLED every entry is relative to $ORIGIN.
-#   - Those that match HARDENED are position independent, have no executable stack, and all that the
-#     loader writes is read-only before they begin.
+#   - Those that match HARDENED are position independent, have a stack protector, calls that FORTIFY
+#     checks and no executable stack, and all that the loader writes is read-only before they begin.
 cmake_minimum_required(VERSION 3.25)
 
 function(read_elf file option variable)
@@ -38,6 +38,11 @@ function(check_hardened file)
   read_elf(${file} --dyn-syms symbols)
   if(NOT symbols MATCHES "__stack_chk_fail")
     message(SEND_ERROR "${file} has no stack protector")
+  endif()
+  string(REGEX MATCHALL "__[a-z]+_chk" checked "${symbols}")
+  list(REMOVE_ITEM checked __stack_chk)
+  if(NOT checked)
+    message(SEND_ERROR "${file} calls no checked function of the C library: no FORTIFY")
   endif()
   if(NOT header MATCHES "Type: +DYN")
     message(SEND_ERROR "${file} is not position independent")

@@ -31,6 +31,12 @@ _baton() {
       mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
+    --broker)
+      words="embedded: rabbitmq:// rabbitmqs://"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
     --database)
       words="sqlite: postgres://"
       [[ $noun != fence ]] || words+=" redis:// redis+unix://"
@@ -42,12 +48,12 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition outbox inbox dlq help version completion"
-      words+=" --version $common"
+      words="run elect leader lock fence store policy job node partition outbox inbox dlq topology"
+      words+=" queue broker help version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition outbox inbox dlq version"
-      words+=" completion --help"
+      words="run elect leader lock fence store policy job node partition outbox inbox dlq topology"
+      words+=" queue broker version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -120,6 +126,16 @@ _baton() {
       words="--type --aggregate --error --older-than --consumer --database --json --help"
       [[ $verb == export ]] || words+=" --all --dry-run --yes"
       [[ $verb != redrive ]] || words+=" --rate --force"
+      ;;
+    "topology ") words="plan apply check --help" ;;
+    "queue ") words="list --help" ;;
+    "broker ") words="doctor --help" ;;
+    "topology "* | "queue list" | "broker doctor")
+      if [[ $current != -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      words="--broker --json --help"
       ;;
     "completion "*) words="bash zsh fish --json --help" ;;
     "version "*) words="--json --help" ;;

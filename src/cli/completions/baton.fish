@@ -1,7 +1,8 @@
 # fish completion for baton: baton completion fish > ~/.config/fish/completions/baton.fish
 
 complete -c baton -f
-set -l nouns run elect leader lock fence store policy job node partition outbox inbox dlq help version completion
+set -l nouns run elect leader lock fence store policy job node partition outbox inbox dlq topology \
+    queue broker help version completion
 set -l top "not __fish_seen_subcommand_from $nouns"
 complete -c baton -n $top -a run -d 'Run a command under a lock'
 complete -c baton -n $top -a elect -d 'Run a command while we lead'
@@ -16,6 +17,9 @@ complete -c baton -n $top -a partition -d 'See how sets of partitions are divide
 complete -c baton -n $top -a outbox -d 'See what a service has to publish, and mend what is stuck'
 complete -c baton -n $top -a inbox -d 'See the messages that are in trouble at consumers'
 complete -c baton -n $top -a dlq -d 'See dead letters, and redrive or discard them'
+complete -c baton -n $top -a topology -d 'Make exchanges and queues as a file says'
+complete -c baton -n $top -a queue -d 'Look at the queues of a broker'
+complete -c baton -n $top -a broker -d 'Look after the broker'
 complete -c baton -n $top -a help -d 'Show the help of a command'
 complete -c baton -n $top -a version -d 'Show the version'
 complete -c baton -n $top -a completion -d 'Print a completion script'
@@ -24,7 +28,8 @@ for pair in 'leader show resign transfer' 'lock find list show break forget stat
     'store migrate status doctor' 'policy check apply show' \
     'job list show pause resume run skip forget' 'node list' 'partition list' \
     'outbox install status list show retry discard clean' 'inbox install status list show' \
-    'dlq list show redrive discard export' 'completion bash zsh fish'
+    'dlq list show redrive discard export' \
+    'topology plan apply check' 'queue list' 'broker doctor' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
     set -l noun $words[1]
     set -l verbs $words[2..]
@@ -38,6 +43,8 @@ complete -c baton -n $top -l version -s V -d 'Show the version'
 complete -c baton -n '__fish_seen_subcommand_from help' -a "$nouns"
 complete -c baton -l store -x -d 'Where the locks are' \
     -a 'sqlite: postgres:// postgres-advisory:// redis:// etcd:// k8s://'
+complete -c baton -l broker -x -d 'The broker of the messages' \
+    -a 'embedded: rabbitmq:// rabbitmqs://' -n '__fish_seen_subcommand_from topology queue broker'
 complete -c baton -l region -x -d 'The region of names'
 complete -c baton -l owner -x -d 'Who we are'
 complete -c baton -l mode -x -a 'exclusive shared update intent IS SIX' \
@@ -86,4 +93,5 @@ complete -c baton -l rate -x -n '__fish_seen_subcommand_from redrive' -d 'At mos
 complete -c baton -l force -n '__fish_seen_subcommand_from redrive' -d 'Also what is old'
 complete -c baton -l keep -x -n '__fish_seen_subcommand_from clean' -d 'How long'
 complete -c baton -l key -n '__fish_seen_subcommand_from check forget' -d 'NAME is a key'
+complete -c baton -F -n '__fish_seen_subcommand_from topology queue broker'
 complete -c baton -F -n '__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from check apply'

@@ -16,6 +16,7 @@ _baton() {
   local owner='--owner=[who we are]:owner:'
   local predicate='--predicate=[what is done]:predicate:'
   local mode="--mode=[how it is held]:mode:($modes)"
+  local broker='--broker=[the broker of the messages]:URL:(embedded\: rabbitmq\:// rabbitmqs\://)'
   local database="--database=[the database of the data]:URL:($databases)"
 
   local own_database='--database=[the database of the service]:URL:(sqlite\: postgres\://)'
@@ -43,6 +44,9 @@ _baton() {
       'outbox:see what a service has to publish, and mend what is stuck'
       'inbox:see the messages that are in trouble at consumers'
       'dlq:see dead letters, and redrive or discard them'
+      'topology:make exchanges and queues as a file says'
+      'queue:look at the queues of a broker'
+      'broker:look after the broker'
       'help:show the help of a command'
       'version:show the version'
       'completion:print a completion script'
@@ -57,7 +61,14 @@ _baton() {
     case $noun in
       leader) compadd show resign transfer; return ;;
       lock) compadd find list show break forget stats; return ;;
-      help) compadd run elect leader lock fence store policy job node partition outbox inbox dlq version completion; return ;;
+      help)
+        compadd run elect leader lock fence store policy job node partition outbox inbox dlq \
+          topology queue broker version completion
+        return
+        ;;
+      topology) compadd plan apply check; return ;;
+      queue) compadd list; return ;;
+      broker) compadd doctor; return ;;
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
@@ -154,6 +165,9 @@ _baton() {
     'dlq export') _arguments $events "$consumer" '*:id:' ;;
     inbox* | dlq*) _arguments "$consumer" "$own_database" "$json" "$help" '1:id:' ;;
     outbox*) _arguments "$own_database" "$json" "$help" '1:id:' ;;
+    topology* | 'queue list' | 'broker doctor')
+      _arguments "$broker" "$json" "$help" '1:file:_files'
+      ;;
     'policy check') _arguments "$json" "$help" '1:file:_files' ;;
     'policy apply')
       _arguments '--timeout=:time:' '--replace[even an unreadable one]' $common "$owner" \

@@ -20,7 +20,8 @@ class Contended {
 
   void add(std::string_view key) { seen_[slot(key)].store(now(), std::memory_order_relaxed); }
   [[nodiscard]] bool has(std::string_view key) const {
-    return now() - seen_[slot(key)].load(std::memory_order_relaxed) < memory_.count();
+    const std::int64_t seen = seen_[slot(key)].load(std::memory_order_relaxed);
+    return seen != 0 && now() - seen < memory_.count();
   }
 
  private:

@@ -20,8 +20,8 @@ struct CachedName {
 
 // What this client has seen of the names that it was asked for. It is what expiry is judged by: a
 // record that is still the same counts from when it was first seen. Forgetting a name is safe; its
-// records then count anew. Whoever may have become able to go on by what is taken in is named in
-// the answer. Thread-safe.
+// records then count anew. What takes in records answers with the waiters that they may have freed.
+// Thread-safe.
 class NameCache {
  public:
   using Wakes = std::vector<core::Wake>;

@@ -114,12 +114,27 @@ Result<void> BatchRun::send_fast() {
 Result<void> BatchRun::send_lone_acquire(const Request& request) {
   const std::string& key = request.targets[0].key;
   if (hints_.is_contended(key)) return {};
-  const auto rows =
-      run(hints_.may_have_row(key) ? StatementId::acquire : StatementId::acquire_new, {&request});
-  if (!rows) return fall_back(rows.error());
-  if (rows->size() > 0) answer_acquire(0, acquire_reply(*rows, 0));
+  for (const StatementId id : statements_for(request)) {
+    const auto rows = run(id, {&request});
+    if (!rows) return fall_back(rows.error());
+    if (rows->size() == 0) continue;
+    answer_acquire(0, id == StatementId::busy ? busy_reply(*rows, 0) : acquire_reply(*rows, 0));
+    break;
+  }
   if (!answered_[0]) hints_.contended(key);
   return {};
+}
+
+// Usually the first one answers. A request that wants to queue is not helped by knowing the holder.
+std::vector<StatementId> BatchRun::statements_for(const Request& lone_acquire) const {
+  const std::string& key = lone_acquire.targets[0].key;
+  const bool queues = lone_acquire.queue_ttl > Millis{0};
+  if (hints_.may_be_free(key)) {
+    if (queues) return {StatementId::acquire};
+    return {StatementId::acquire, StatementId::busy};
+  }
+  if (hints_.was_busy(key) && !queues) return {StatementId::busy, StatementId::acquire_new};
+  return {StatementId::acquire_new};
 }
 
 Result<void> BatchRun::send_lone_release(const Request& request) {
@@ -134,7 +149,7 @@ Result<void> BatchRun::send_lone_release(const Request& request) {
   Reply reply;
   reply.outcome = Outcome::done;
   answer(0, std::move(reply));
-  hints_.has_row(key);
+  hints_.found_free(key);
   return {};
 }
 
@@ -150,9 +165,9 @@ Result<void> BatchRun::send_plain(const Indices& requests) {
 }
 
 Result<void> BatchRun::send_acquires(Indices acquires) {
-  if (acquires.size() > 1 && mostly_have_rows(acquires) && on_same_terms(acquires)) {
+  if (acquires.size() > 1 && mostly_free(acquires) && on_same_terms(acquires)) {
     if (auto sent = send_many(StatementId::acquire_many, acquires); !sent) return sent;
-    std::erase_if(acquires, [&](std::size_t i) { return answered_[i] || may_have_row(i); });
+    std::erase_if(acquires, [&](std::size_t i) { return answered_[i]; });
   }
   return send_many(StatementId::acquire_new_many, acquires);
 }
@@ -286,14 +301,14 @@ BatchRun::Indices BatchRun::of_verb(const Indices& requests, Verb verb) const {
   return some;
 }
 
-bool BatchRun::may_have_row(std::size_t index) const {
-  return hints_.may_have_row(batch_[index].targets[0].key);
+bool BatchRun::may_be_free(std::size_t index) const {
+  return hints_.may_be_free(batch_[index].targets[0].key);
 }
 
-bool BatchRun::mostly_have_rows(const Indices& acquires) const {
-  const auto known = std::count_if(acquires.begin(), acquires.end(),
-                                   [&](std::size_t i) { return may_have_row(i); });
-  return static_cast<std::size_t>(known) * 2 >= acquires.size();
+bool BatchRun::mostly_free(const Indices& acquires) const {
+  const auto free = std::count_if(acquires.begin(), acquires.end(),
+                                  [&](std::size_t i) { return may_be_free(i); });
+  return static_cast<std::size_t>(free) * 2 >= acquires.size();
 }
 
 bool BatchRun::on_same_terms(const Indices& acquires) const {
@@ -316,8 +331,9 @@ void BatchRun::answer(std::size_t index, Reply reply) {
 
 void BatchRun::answer_acquire(std::size_t index, Reply reply) {
   const Request& request = batch_[index];
-  hints_.has_row(request.targets[0].key);
-  const bool wants_to_queue = reply.outcome == Outcome::busy && request.queue_ttl > Millis{0};
+  const bool busy = reply.outcome == Outcome::busy;
+  busy ? hints_.found_busy(request.targets[0].key) : hints_.found_free(request.targets[0].key);
+  const bool wants_to_queue = busy && request.queue_ttl > Millis{0};
   if (!wants_to_queue && !answered_[index]) answer(index, std::move(reply));
 }
 

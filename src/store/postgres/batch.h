@@ -7,6 +7,7 @@
 #include "store/postgres/codec.h"
 #include "store/postgres/name_hints.h"
 #include "store/postgres/pool.h"
+#include "store/postgres/statements.h"
 
 namespace baton::store::postgres {
 
@@ -17,10 +18,11 @@ namespace baton::store::postgres {
 // leaves the row alone. Each is one round trip.
 //
 //   requests                         statement         answers                  falls back to
-//   lone acquire, row known          acquire           released, or held in X   apply_one
-//   lone acquire, row not known      acquire_new       any free, or held in X   apply_one
-//   acquires on the same terms,      acquire_many      released, or held in X   acquire_new_many,
-//     most rows known                                                             apply
+//   lone acquire, name was free      acquire           released                 busy, apply_one
+//   lone acquire, name was busy      busy              held in X                acquire_new
+//   other lone acquire               acquire_new       any free, or held in X   apply_one
+//   acquires on the same terms,      acquire_many      released                 acquire_new_many
+//     most names were free
 //   other acquires                   acquire_new_many  any free, or held in X   apply
 //   acquires with a note             acquire_noted     any free, or held in X,  apply(_one)
 //                                                        if it has a row
@@ -31,10 +33,10 @@ namespace baton::store::postgres {
 //   releases with a note             release_noted     nobody waits             apply(_one)
 //   anything else                    apply_one, apply  everything
 //
-// "Held in X" is answered busy; a request that wants to queue falls back instead. A lone request
-// for a name that the fast path could not decide within the last second (NameHints) goes to
-// apply_one at once. A request takes no fast path if another request of the batch has the same
-// name, or if the batch changes the lock schema.
+// "Held in X" is answered busy; a request that wants to queue falls back instead. What a name was
+// is what this process remembers of it (NameHints). A lone request for a name that the fast path
+// could not decide within the last second goes to apply_one at once. A request takes no fast path
+// if another request of the batch has the same name, or if the batch changes the lock schema.
 class BatchRun {
  public:
   // Answers at once the requests that break a rule.
@@ -56,6 +58,7 @@ class BatchRun {
   void choose_fast_paths();
   Result<void> send_fast();
   Result<void> send_lone_acquire(const Request& request);
+  [[nodiscard]] std::vector<StatementId> statements_for(const Request& lone_acquire) const;
   Result<void> send_lone_release(const Request& request);
   Result<void> send_plain(const Indices& requests);
   Result<void> send_acquires(Indices acquires);
@@ -67,8 +70,8 @@ class BatchRun {
   Result<Rows> run(StatementId id, const Batch& requests);
 
   [[nodiscard]] Indices of_verb(const Indices& requests, Verb verb) const;
-  [[nodiscard]] bool may_have_row(std::size_t index) const;
-  [[nodiscard]] bool mostly_have_rows(const Indices& acquires) const;
+  [[nodiscard]] bool may_be_free(std::size_t index) const;
+  [[nodiscard]] bool mostly_free(const Indices& acquires) const;
   [[nodiscard]] bool on_same_terms(const Indices& acquires) const;
   [[nodiscard]] Result<void> fall_back(const Error& error) const;
   [[nodiscard]] bool rolled_back(const Error& error) const;

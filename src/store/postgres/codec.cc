@@ -71,10 +71,20 @@ Millis time_until(core::StoreTime end, core::StoreTime now) {
   return std::chrono::ceil<Millis>(end - now);
 }
 
-// The columns of the fast paths; claims, renewals and releases have only the first of them.
+// The columns of the fast paths but `busy`; statements that cannot give a value leave it out.
 struct Column {
   enum { key, token, note_ordinal, note_text, now_us, holder };
 };
+
+Reply busy(core::Holder holder, core::StoreTime now) {
+  core::NameState state;
+  state.holders.push_back(std::move(holder));
+  Reply reply;
+  reply.outcome = Outcome::busy;
+  reply.retry_after = time_until(state.holders[0].expires, now);
+  reply.holders = core::describe({}, state, now, 0).holders;
+  return reply;
+}
 
 Reply granted(const Rows& rows, int row) {
   Reply reply;
@@ -89,14 +99,42 @@ Reply granted(const Rows& rows, int row) {
 
 Reply acquire_reply(const Rows& rows, int row) {
   if (!rows.null(row, Column::token)) return granted(rows, row);
-  const core::StoreTime now(rows.integer(row, Column::now_us));
-  core::NameState state;
-  state.holders.push_back(holder_of(parse_json_or_throw(rows.text(row, Column::holder))));
-  Reply reply;
-  reply.outcome = Outcome::busy;
-  reply.retry_after = time_until(state.holders[0].expires, now);
-  reply.holders = core::describe({}, state, now, 0).holders;
-  return reply;
+  return busy(holder_of(parse_json_or_throw(rows.text(row, Column::holder))),
+              core::StoreTime(rows.integer(row, Column::now_us)));
+}
+
+Reply busy_reply(const Rows& rows, int row) {
+  enum {
+    now_us,
+    grant,
+    token,
+    state,
+    since,
+    expires,
+    ttl,
+    revoked,
+    reason,
+    predicate,
+    owner,
+    meta
+  };
+  core::Holder holder;
+  holder.grant = rows.uuid(row, grant);
+  holder.mode = Mode::X;
+  holder.token = static_cast<Token>(rows.integer(row, token));
+  holder.state = static_cast<core::HolderState>(rows.integer(row, state));
+  holder.since = time_of(rows.integer(row, since));
+  holder.expires = time_of(rows.integer(row, expires));
+  holder.ttl = span_of(rows.integer(row, ttl));
+  holder.revoked = rows.integer(row, revoked) != 0;
+  holder.reason = rows.text(row, reason);
+  holder.predicate = rows.text(row, predicate);
+  holder.owner = rows.text(row, owner);
+  if (!rows.null(row, meta)) {
+    const json metadata = parse_json_or_throw(rows.text(row, meta));
+    if (!metadata.is_null()) holder.metadata = metadata.get<Metadata>();
+  }
+  return busy(std::move(holder), core::StoreTime(rows.integer(row, now_us)));
 }
 
 Reply grant_reply(const Rows& rows, int row) {

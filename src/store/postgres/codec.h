@@ -12,6 +12,9 @@ namespace baton::store::postgres {
 // A row of a statement that acquires: granted, or busy with the one holder that is in the way.
 [[nodiscard]] Reply acquire_reply(const Rows& rows, int row);
 
+// A row of `busy`.
+[[nodiscard]] Reply busy_reply(const Rows& rows, int row);
+
 // A row of a statement that claims or renews (granted) or releases (done).
 [[nodiscard]] Reply grant_reply(const Rows& rows, int row);
 

@@ -1,29 +1,16 @@
 #include "store/postgres/connection.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 #include <utility>
 
 #include <poll.h>
 
+#include "store/common/wait_for.h"
 #include "store/postgres/sql_error.h"
 
 namespace baton::store::postgres {
 namespace {
-
-// Waits for the socket; false if the deadline came first.
-bool wait_for(int socket, short events, Deadline deadline) {
-  for (;;) {
-    const auto left = std::chrono::ceil<Millis>(deadline - BootClock::now());
-    if (left <= Millis{0}) return false;
-    pollfd waiting{socket, events, 0};
-    const int ready =
-        poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left.count(), 60'000)));
-    if (ready > 0) return true;
-    if (ready < 0 && errno != EINTR) return true;  // libpq reports the error
-  }
-}
 
 // Skip the liveness check if the server answered within this time.
 constexpr Millis kFresh{20};

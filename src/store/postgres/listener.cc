@@ -1,14 +1,7 @@
 #include "store/postgres/listener.h"
 
 #include <algorithm>
-#include <array>
-#include <stdexcept>
 
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include "core/backoff.h"
 #include "store/common/jitter_bits.h"
 
 namespace baton::store::postgres {
@@ -23,57 +16,21 @@ constexpr std::int32_t kSweepRows = 1000;
 Listener::Listener(const Settings& settings, Options options)
     : settings_(settings),
       options_(std::move(options)),
-      event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (event_ < 0) throw std::runtime_error("eventfd failed");
-}
-
-Listener::~Listener() {
-  if (thread_.joinable()) {
-    thread_.request_stop();
-    signal();
-    thread_.join();
-  }
-  close(event_);
-}
-
-void Listener::signal() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
-}
+      thread_([this](const std::stop_token& stop) { return serve(stop); }) {}
 
 std::unique_ptr<Watch> Listener::watch(const std::string& channel, WakeSink& sink) {
   auto watch = subscribers_->add(channel, sink);
   const std::lock_guard lock(mutex_);
   channels_.emplace(notify_channel(channel), channel);
-  if (!thread_.joinable()) {
-    thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
-  }
-  signal();
+  thread_.wake();
   return watch;
 }
 
-// Waits for input on the socket (if any), for the eventfd, or until the time is over.
-void Listener::pause(Millis most, const std::stop_token& stop, int socket) {
-  if (stop.stop_requested()) return;
-  std::array<pollfd, 2> waiting{pollfd{event_, POLLIN, 0}, pollfd{socket, POLLIN, 0}};
-  poll(waiting.data(), socket < 0 ? 1 : 2, static_cast<int>(most.count()));
-  std::uint64_t count = 0;
-  [[maybe_unused]] const auto drained = read(event_, &count, sizeof count);
-}
-
-void Listener::work(const std::stop_token& stop) {
-  core::Backoff backoff(Millis(50), Millis(5000));
-  while (!stop.stop_requested()) {
-    auto opened = Connection::open(settings_, BootClock::now() + settings_.apply_limit);
-    if (opened) {
-      if (serve(**opened, stop)) backoff.reset();
-    }
-    if (!stop.stop_requested()) pause(backoff.next(jitter_bits()), stop, -1);
-  }
-}
-
 // Runs until the connection or the listener ends; returns whether it ever worked.
-bool Listener::serve(Connection& connection, const std::stop_token& stop) {
+bool Listener::serve(const std::stop_token& stop) {
+  const auto opened = Connection::open(settings_, BootClock::now() + settings_.apply_limit);
+  if (!opened) return false;
+  Connection& connection = **opened;
   std::set<std::string> heard;
   bool gone = false;
   bool worked = false;
@@ -85,7 +42,7 @@ bool Listener::serve(Connection& connection, const std::stop_token& stop) {
     if (BootClock::now() >= next_sweep_ && !sweep(connection)) return worked;
     deliver(connection, gone);  // last: statements read notifications too, and keep them
     const auto left = std::chrono::ceil<Millis>(next_sweep_ - BootClock::now());
-    if (!gone) pause(std::clamp(left, Millis(1), kSweepEvery), stop, connection.socket());
+    if (!gone) thread_.pause(std::clamp(left, Millis(1), kSweepEvery), stop, connection.socket());
   }
   return worked;
 }

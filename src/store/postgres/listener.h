@@ -6,9 +6,9 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "core/lock_table.h"
+#include "store/common/listener_thread.h"
 #include "store/common/subscribers.h"
 #include "store/postgres/statements.h"
 
@@ -25,31 +25,26 @@ class Listener {
   };
 
   Listener(const Settings& settings, Options options);
-  ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink);
 
  private:
-  void work(const std::stop_token& stop);
-  bool serve(Connection& connection, const std::stop_token& stop);
+  bool serve(const std::stop_token& stop);
   bool listen_anew(Connection& connection, std::set<std::string>& heard);
   void deliver(Connection& connection, bool& gone);
   bool sweep(Connection& connection);
-  void pause(Millis most, const std::stop_token& stop, int socket);
-  void signal();
 
   const Settings& settings_;
   Options options_;
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
-  int event_;  // eventfd: something to do
 
   std::mutex mutex_;
   std::map<std::string, std::string> channels_;  // by their NOTIFY name
   std::string swept_to_;
   Instant next_sweep_{};
-  std::jthread thread_;
+  ListenerThread thread_;  // last: it uses all the others
 };
 
 }  // namespace baton::store::postgres

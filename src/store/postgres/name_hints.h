@@ -11,27 +11,39 @@
 namespace baton::store::postgres {
 
 // What this process remembers of names, by hash: which ones a fast path could not decide lately,
-// and which ones have a row, so that an UPDATE will do. A wrong hint costs a round trip and nothing
-// else. Thread-safe.
+// which ones somebody else held lately, and which ones have a row and were its own when it last saw
+// them, so that an UPDATE will do. A wrong hint costs a round trip and nothing else. Thread-safe.
 class NameHints {
  public:
-  explicit NameHints(Millis contended_for = kContendedFor) : contended_(contended_for) {}
+  explicit NameHints(Millis contended_for = kContendedFor)
+      : contended_(contended_for), busy_(contended_for) {}
 
   void contended(std::string_view key) { contended_.add(key); }
   [[nodiscard]] bool is_contended(std::string_view key) const { return contended_.has(key); }
 
-  // The newest entry moves the others of its bucket back by one, and the oldest out. Of two threads
-  // that change a bucket at once, one may overwrite the other.
-  void has_row(std::string_view key) {
+  void found_busy(std::string_view key) {
+    busy_.add(key);
     const std::uint64_t hash = hash_of(key);
-    Bucket& bucket = rows_[hash % kBuckets];
+    for (auto& entry : free_[hash % kBuckets]) {
+      std::uint32_t mark = mark_of(hash);
+      entry.compare_exchange_strong(mark, 0, std::memory_order_relaxed);
+    }
+  }
+  [[nodiscard]] bool was_busy(std::string_view key) const { return busy_.has(key); }
+
+  // Granted to this process, or released by it. The newest entry moves the others of its bucket
+  // back by one, and the oldest out. Of two threads that change a bucket at once, one may overwrite
+  // the other.
+  void found_free(std::string_view key) {
+    const std::uint64_t hash = hash_of(key);
+    Bucket& bucket = free_[hash % kBuckets];
     std::uint32_t mark = mark_of(hash);
     if (has(bucket, mark)) return;
     for (auto& entry : bucket) mark = entry.exchange(mark, std::memory_order_relaxed);
   }
-  [[nodiscard]] bool may_have_row(std::string_view key) const {
+  [[nodiscard]] bool may_be_free(std::string_view key) const {
     const std::uint64_t hash = hash_of(key);
-    return has(rows_[hash % kBuckets], mark_of(hash));
+    return has(free_[hash % kBuckets], mark_of(hash));
   }
 
   static constexpr std::size_t kBuckets = 8192;
@@ -52,7 +64,8 @@ class NameHints {
   }
 
   Contended contended_;
-  std::array<Bucket, kBuckets> rows_{};
+  Contended busy_;
+  std::array<Bucket, kBuckets> free_{};
 };
 
 }  // namespace baton::store::postgres

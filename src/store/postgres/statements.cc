@@ -13,6 +13,7 @@
 #include "store/postgres/statements/acquire_noted.sql.h"
 #include "store/postgres/statements/apply.sql.h"
 #include "store/postgres/statements/apply_one.sql.h"
+#include "store/postgres/statements/busy.sql.h"
 #include "store/postgres/statements/claim.sql.h"
 #include "store/postgres/statements/find.sql.h"
 #include "store/postgres/statements/release.sql.h"
@@ -34,6 +35,7 @@ struct Source {
 // In the order of the enum.
 constexpr std::array kSources = {
     Source{StatementId::acquire, "baton_acquire", statement_files::acquire_sql},
+    Source{StatementId::busy, "baton_busy", statement_files::busy_sql},
     Source{StatementId::acquire_new, "baton_acquire_new", statement_files::acquire_new_sql},
     Source{StatementId::acquire_many, "baton_acquire_many", statement_files::acquire_many_sql},
     Source{StatementId::acquire_new_many, "baton_acquire_new_many",

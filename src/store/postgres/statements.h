@@ -23,6 +23,7 @@ namespace baton::store::postgres {
 // batch.h says which request takes which of them.
 enum class StatementId : std::uint8_t {
   acquire,
+  busy,
   acquire_new,
   acquire_many,
   acquire_new_many,

@@ -180,6 +180,11 @@ class Rows {
   [[nodiscard]] std::int64_t integer(int row, int column) const {
     return null(row, column) ? 0 : integer(text(row, column));
   }
+  [[nodiscard]] GrantId uuid(int row, int column) const {
+    const std::string_view bytes = text(row, column);
+    return {static_cast<std::uint64_t>(integer(bytes.substr(0, 8))),
+            static_cast<std::uint64_t>(integer(bytes.substr(8)))};
+  }
   // A bigint[] without nulls.
   [[nodiscard]] std::vector<std::int64_t> integers(int row, int column) const {
     std::vector<std::int64_t> all;

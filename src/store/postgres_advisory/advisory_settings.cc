@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kScheme = "postgres-advisory://";
 constexpr std::size_t kMostWaiters = 10'000;
+constexpr std::size_t kMostIdleSessions = 1'000;
 
 template <typename Number>
 bool parse(std::string_view text, Number& number) {
@@ -33,6 +34,14 @@ Result<bool> take_option(std::string_view name, std::string_view value,
     if (!parse(value, settings.max_waiters) || settings.max_waiters == 0 ||
         settings.max_waiters > kMostWaiters) {
       return bad_url("baton_max_waiters is a number from 1 to " + std::to_string(kMostWaiters));
+    }
+    return true;
+  }
+  if (name == "baton_max_idle_sessions") {
+    if (!parse(value, settings.max_idle_sessions) ||
+        settings.max_idle_sessions > kMostIdleSessions) {
+      return bad_url("baton_max_idle_sessions is a number from 0 to " +
+                     std::to_string(kMostIdleSessions));
     }
     return true;
   }

@@ -14,6 +14,7 @@ struct AdvisorySettings {
   postgres::Settings sessions;      // the same, for the sessions that have the locks
   std::optional<std::int64_t> key;  // for every name but Baton's own
   std::size_t max_waiters = 32;
+  std::size_t max_idle_sessions = 64;
 
   // A blocked session keeps vacuum from cleaning up behind it. So it leaves the server's queue
   // after this long and joins it again at the end.

@@ -48,6 +48,16 @@ Result<void> check_server(Connection& connection, const AdvisorySettings& settin
   return postgres::check_schema(connection, settings.server, deadline, kPlan);
 }
 
+// How many of the first requests are acquires that have nothing to do with each other. The schema's
+// name has to do with all.
+std::size_t acquires_of_different_names(std::span<const Request* const> requests) {
+  std::set<std::string_view> keys{core::kSchemaKey};
+  const auto other = std::find_if(requests.begin(), requests.end(), [&](const Request* request) {
+    return request->verb != Verb::acquire || !keys.insert(request->targets[0].key).second;
+  });
+  return static_cast<std::size_t>(other - requests.begin());
+}
+
 class PostgresAdvisoryStore final : public LockStore {
  public:
   PostgresAdvisoryStore(AdvisorySettings settings, std::function<core::StoreTime()> now)
@@ -194,16 +204,24 @@ class PostgresAdvisoryStore final : public LockStore {
         i = to;
         continue;
       }
-      auto reply = verbs.apply(*requests[i]);
-      if (reply) {
-        *answers[i] = std::move(*reply);
-        answered = true;
+      to = i + acquires_of_different_names({requests.data() + i, requests.size() - i});
+      std::vector<Result<Reply>> replies;
+      if (to > i) {
+        replies = verbs.acquire({requests.data() + i, to - i});
       } else {
-        answers[i]->outcome = Outcome::busy;
-        answers[i]->message = reply.error().message;
-        if (!problem || reply.error().in_doubt) problem = reply.error();
+        replies.push_back(verbs.apply(*requests[i]));
       }
-      ++i;
+      for (auto& reply : replies) {
+        if (reply) {
+          *answers[i] = std::move(*reply);
+          answered = true;
+        } else {
+          answers[i]->outcome = Outcome::busy;
+          answers[i]->message = reply.error().message;
+          if (!problem || reply.error().in_doubt) problem = reply.error();
+        }
+        ++i;
+      }
     }
     if (problem && (!answered || problem->in_doubt)) return *problem;
     return {};

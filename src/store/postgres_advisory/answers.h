@@ -21,6 +21,8 @@ inline Reply outcome(Outcome what, std::string message = {}) {
 
 inline Reply lost(std::string why) { return outcome(Outcome::lost, std::move(why)); }
 
+inline Error too_late() { return {.message = "no time was left for it", .retryable = true}; }
+
 inline Reply granted(const GrantEntry& entry, Note found) {
   Reply reply = outcome(Outcome::granted);
   reply.tokens = {entry.holder.token};

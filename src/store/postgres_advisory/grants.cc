@@ -66,29 +66,43 @@ bool Grants::settle(const std::string& key, Deadline deadline) {
   return promote(name, deadline) || changed;
 }
 
-Result<TermReply> Grants::take(LockRef lock, const core::Claimant& claimant,
-                               std::optional<std::int64_t> version,
-                               std::unique_ptr<Session> session, Deadline deadline) {
-  auto term = session->take(lock, claimant, version, false, claimant.ttl, at(),
-                            patience(deadline, Session::CallKind::to_write, false));
-  if (!term) {  // whatever became of it goes with the session, but for its note
-    if (session->unconfirmed_note()) remember(lock.grant, term.error().message, *session);
+Result<Grants::Taking> Grants::begin_take(LockRef lock, const core::Claimant& claimant,
+                                          std::optional<std::int64_t> version,
+                                          std::unique_ptr<Session> session, Deadline deadline) {
+  auto sent = session->send_take(lock, claimant, version, false, claimant.ttl, at(),
+                                 patience(deadline, Session::CallKind::to_write, false));
+  if (!sent) {
+    take_failed(lock.grant, sent.error(), *session);
+    return sent.error();
+  }
+  return Taking{std::move(lock), claimant, std::move(session)};
+}
+
+Result<TermReply> Grants::finish_take(Taking taking, Deadline deadline) {
+  auto term = taking.session->finish_take(patience(deadline, Session::CallKind::to_write, false));
+  if (!term) {
+    take_failed(taking.lock.grant, term.error(), *taking.session);
     return term;
   }
   if (term->took != Took::taken) {
-    pool_.give_back(std::move(session));
+    pool_.give_back(std::move(taking.session));
     return term;
   }
   auto entry = std::make_unique<GrantEntry>();
-  entry->lock = std::move(lock);
-  static_cast<core::Claimant&>(entry->holder) = claimant;
+  entry->lock = std::move(taking.lock);
+  static_cast<core::Claimant&>(entry->holder) = std::move(taking.claimant);
   entry->holder.token = term->token;
   entry->holder.since = now();
-  entry->holder.expires = first_expiry(claimant, now());
+  entry->holder.expires = first_expiry(entry->holder, now());
   entry->holds = true;
-  entry->session = std::move(session);
+  entry->session = std::move(taking.session);
   table_.add(std::move(entry));
   return term;
+}
+
+// Whatever became of it goes with the session, but for its note.
+void Grants::take_failed(GrantId grant, const Error& error, const Session& session) {
+  if (session.unconfirmed_note()) remember(grant, error.message, session);
 }
 
 Result<void> Grants::queue_up(LockRef lock, const core::Claimant& claimant, Millis queue_ttl,

@@ -28,10 +28,17 @@ class Grants {
   // anything has changed.
   bool settle(const std::string& key, Deadline deadline);
 
-  // Makes a term of a lock that seems to be free.
-  Result<TermReply> take(LockRef lock, const core::Claimant& claimant,
-                         std::optional<std::int64_t> version, std::unique_ptr<Session> session,
-                         Deadline deadline);
+  // Makes a term of a lock that seems to be free, in two steps: those of a batch are all sent
+  // before the first answer is waited for, so that their commits share the disk's flushes.
+  struct Taking {
+    LockRef lock;
+    core::Claimant claimant;
+    std::unique_ptr<Session> session;
+  };
+  Result<Taking> begin_take(LockRef lock, const core::Claimant& claimant,
+                            std::optional<std::int64_t> version, std::unique_ptr<Session> session,
+                            Deadline deadline);
+  Result<TermReply> finish_take(Taking taking, Deadline deadline);
   Result<void> queue_up(LockRef lock, const core::Claimant& claimant, Millis queue_ttl,
                         Millis claim_within, std::unique_ptr<Session> session, Deadline deadline);
 
@@ -70,6 +77,7 @@ class Grants {
   void wait_for_the_server(SessionTable::Name& name, Deadline deadline);
   Result<void> leave_queue(GrantEntry& entry, Deadline deadline);
   void remember(GrantId grant, const std::string& why, const Session& session);
+  void take_failed(GrantId grant, const Error& error, const Session& session);
 
   struct LostGrant {
     std::string why;

@@ -94,6 +94,15 @@ Result<std::unique_ptr<Session>> Session::open(const AdvisorySettings& settings,
 Result<TermReply> Session::take(const LockRef& lock, const core::Claimant& claimant,
                                 std::optional<std::int64_t> version, bool handed, Millis idle,
                                 At at, Deadline deadline) {
+  if (auto sent = send_take(lock, claimant, version, handed, idle, at, deadline); !sent) {
+    return sent.error();
+  }
+  return finish_take(deadline);
+}
+
+Result<void> Session::send_take(const LockRef& lock, const core::Claimant& claimant,
+                                std::optional<std::int64_t> version, bool handed, Millis idle,
+                                At at, Deadline deadline) {
   Params params;
   add(params, lock);
   params.add(number_of(lock.mode));
@@ -112,11 +121,19 @@ Result<TermReply> Session::take(const LockRef& lock, const core::Claimant& claim
   params.add(std::int64_t{timer(idle).count()});
   at ? params.add(std::int64_t{at->count()}) : params.null();
   if (!handed) write(claimant.change);
-  const Instant sent = BootClock::now();
-  const auto rows = connection_->run(kTake, params, deadline);
+  take_sent_ = BootClock::now();
+  auto sent = connection_->send(kTake, params, deadline);
+  if (!sent) confirm_note(sent.error());
+  return sent;
+}
+
+Result<TermReply> Session::finish_take(Deadline deadline) {
+  const auto rows = connection_->collect(deadline);
+  // Whoever asks for something else now would be given this answer.
+  if (!rows && rows.error().in_doubt) connection_->give_up();
   confirm_note(rows);
   if (!rows) return rows.error();
-  wrote_since(sent);
+  wrote_since(take_sent_);
   TermReply term;
   term.took = static_cast<Took>(rows->integer(0, 0));
   term.token = static_cast<Token>(rows->integer(0, 1));

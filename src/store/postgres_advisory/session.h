@@ -59,6 +59,13 @@ class Session {
                          std::optional<std::int64_t> version, bool handed, Millis idle, At at,
                          Deadline deadline);
 
+  // The same in two steps: of many sessions all are asked before the first is waited for. After an
+  // error the session is of no more use to anybody.
+  Result<void> send_take(const LockRef& lock, const core::Claimant& claimant,
+                         std::optional<std::int64_t> version, bool handed, Millis idle, At at,
+                         Deadline deadline);
+  Result<TermReply> finish_take(Deadline deadline);
+
   // A waiter that has taken its lock comes for it.
   Result<TermReply> claim(const LockRef& lock, const core::Claimant& claimant,
                           std::optional<std::int64_t> version, At at, Deadline deadline);
@@ -115,6 +122,7 @@ class Session {
   const AdvisorySettings& settings_;
   std::unique_ptr<postgres::Connection> connection_;
   int pid_ = 0;
+  Instant take_sent_;
   bool unanswered_ = false;  // a beat is under way
   Instant beat_sent_;
   Millis beat_took_{0};

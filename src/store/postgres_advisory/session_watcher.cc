@@ -1,22 +1,14 @@
 #include "store/postgres_advisory/session_watcher.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 namespace baton::store::postgres_advisory {
 
 SessionWatcher::SessionWatcher(const AdvisorySettings& settings, TimedMutex& mutex, Grants& grants,
                                Deliver deliver)
-    : settings_(settings),
-      mutex_(mutex),
-      grants_(grants),
-      deliver_(std::move(deliver)),
-      event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (event_ < 0) throw std::runtime_error("eventfd failed");
+    : settings_(settings), mutex_(mutex), grants_(grants), deliver_(std::move(deliver)) {
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 
@@ -24,13 +16,9 @@ SessionWatcher::~SessionWatcher() {
   thread_.request_stop();
   look_again();
   thread_.join();
-  close(event_);
 }
 
-void SessionWatcher::look_again() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
-}
+void SessionWatcher::look_again() { event_.signal(); }
 
 std::vector<SessionWatcher::Watched> SessionWatcher::all_sessions() const {
   std::vector<Watched> all;
@@ -60,11 +48,10 @@ void SessionWatcher::work(const std::stop_token& stop) {
       watched = all_sessions();
       patience_ms = patience();
     }
-    std::vector<pollfd> sockets{{event_, POLLIN, 0}};
+    std::vector<pollfd> sockets{{event_.file(), POLLIN, 0}};
     for (const Watched& one : watched) sockets.push_back({one.socket, POLLIN, 0});
     poll(sockets.data(), sockets.size(), patience_ms);
-    std::uint64_t count = 0;
-    [[maybe_unused]] const auto drained = read(event_, &count, sizeof count);
+    event_.clear();
     std::vector<Watched> spoken;
     for (std::size_t i = 0; i < watched.size(); ++i) {
       if (sockets[i + 1].revents != 0) spoken.push_back(watched[i]);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/common/timed_mutex.h"
+#include "store/common/wake_event.h"
 #include "store/postgres_advisory/grants.h"
 
 namespace baton::store::postgres_advisory {
@@ -43,7 +44,7 @@ class SessionWatcher {
   TimedMutex& mutex_;
   Grants& grants_;
   const Deliver deliver_;
-  int event_;  // eventfd
+  WakeEvent event_;
   std::jthread thread_;
 };
 

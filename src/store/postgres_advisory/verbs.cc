@@ -89,11 +89,9 @@ void Verbs::settle(const std::string& key) {
 }
 
 Result<Reply> Verbs::apply(const Request& request) {
-  if (BootClock::now() >= send_by_) {
-    return Error{.message = "no time was left for it", .retryable = true};
-  }
+  if (BootClock::now() >= send_by_) return too_late();
   switch (request.verb) {
-    case Verb::acquire: return acquire(request);
+    case Verb::acquire: return finish_acquire(begin_acquire(request));
     case Verb::claim: return claim(request);
     case Verb::release: return release(request);
     case Verb::cancel: return cancel(request);

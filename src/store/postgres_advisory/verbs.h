@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "store/postgres_advisory/grants.h"
@@ -34,19 +35,30 @@ class Verbs {
 
   Result<Reply> apply(const Request& request);
 
+  // Acquires of different names; the schema's is not among them. What is free is asked of all
+  // sessions before the first answer is waited for.
+  std::vector<Result<Reply>> acquire(std::span<const Request* const> requests);
+
   // Renewals, all sent before the first answer is waited for. One that is not answered in time is
   // busy. An error if it has a note, which may be written all the same.
   Result<void> renew(std::span<const Request* const> requests, std::span<Reply*> replies);
 
  private:
-  Result<Reply> acquire(const Request& request);
+  // An acquire is answered, or what it asked of a session is under way.
+  struct Taking {
+    Request request;
+    Grants::Taking asked;
+  };
+  using Begun = std::variant<Reply, Taking>;
+  Result<Begun> begin_acquire(const Request& request);
+  Result<Begun> begin_take(const Request& request);
+  Result<Reply> finish_acquire(Result<Begun> begun);
   Result<Reply> claim(const Request& request);
   Result<Reply> release(const Request& request);
   Result<Reply> cancel(const Request& request);
   Result<Reply> break_holders(const Request& request);
   Result<Reply> get(const Request& request);
 
-  Result<Reply> take_free(const Request& request, std::unique_ptr<Session> session);
   Result<Reply> take_again(GrantEntry& entry, const Request& request);
   Result<Reply> claim_handed(GrantEntry& entry, const Request& request);
   struct Beat {

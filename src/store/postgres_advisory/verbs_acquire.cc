@@ -34,6 +34,13 @@ bool is_parked(const ServerView& seen, GrantId grant) {
   });
 }
 
+// `Begun` of what is answered already.
+template <typename Begun>
+Result<Begun> answered(Result<Reply> reply) {
+  if (!reply) return reply.error();
+  return Begun(std::move(*reply));
+}
+
 }  // namespace
 
 Reply Verbs::obstacle(const Request& request, const ServerView& seen) const {
@@ -59,43 +66,63 @@ Reply Verbs::obstacle(const Request& request, const ServerView& seen) const {
   return reply;
 }
 
-Result<Reply> Verbs::acquire(const Request& request) {
+std::vector<Result<Reply>> Verbs::acquire(std::span<const Request* const> requests) {
+  std::vector<Result<Begun>> begun;
+  for (const Request* request : requests) {
+    begun.push_back(BootClock::now() < send_by_ ? begin_acquire(*request) : too_late());
+  }
+  std::vector<Result<Reply>> replies;
+  for (auto& one : begun) replies.push_back(finish_acquire(std::move(one)));
+  return replies;
+}
+
+Result<Verbs::Begun> Verbs::begin_acquire(const Request& request) {
   const std::string& key = request.targets[0].key;
   auto refusal = denied(request);
   if (!refusal) return refusal.error();
-  if (*refusal) return **refusal;
+  if (*refusal) return Begun(**refusal);
   settle(key);
   for (const auto& tombstone : grants_.table().at(key).tombstones) {
-    if (tombstone.grant == request.grant) return lost("cancelled before it arrived");
+    if (tombstone.grant == request.grant) return Begun(lost("cancelled before it arrived"));
   }
   GrantEntry* entry = grants_.table().find(key, request.grant);
-  if (entry != nullptr && entry->holds) return take_again(*entry, request);
+  if (entry != nullptr && entry->holds) return answered<Begun>(take_again(*entry, request));
   auto now = seen(key);
   if (!now) return now.error();
-  if (is_parked(**now, request.grant)) return lost("the grant has ended");
+  if (is_parked(**now, request.grant)) return Begun(lost("the grant has ended"));
   if (is_superseded((*now)->note, request.if_ordinal_below)) {
     const auto own = superseded_itself(request, **now);
     if (!own) return own.error();
-    if (!*own) return superseded(entry);
+    if (!*own) return answered<Begun>(superseded(entry));
     Request again = request;
     again.if_ordinal_below = *request.change.ordinal + 1;
-    return acquire(again);
+    return begin_acquire(again);
   }
   Reply blocked = obstacle(request, **now);
   if (blocked.outcome == Outcome::busy || entry != nullptr) {
-    return wait(request, **now, std::move(blocked));
+    return answered<Begun>(wait(request, **now, std::move(blocked)));
   }
-  auto with = session();
-  if (!with) return with.error();
-  return take_free(request, std::move(*with));
+  return begin_take(request);
 }
 
-Result<Reply> Verbs::take_free(const Request& request, std::unique_ptr<Session> session) {
+Result<Verbs::Begun> Verbs::begin_take(const Request& request) {
+  auto with = session();
+  if (!with) return with.error();
   const std::string& key = request.targets[0].key;
   const auto lock_key = seen_.at(key).lock_key;
   changed(key);
-  const auto term = grants_.take(lock_of(request, lock_key), claimant_of(request),
-                                 version_of(request), std::move(session), deadline_);
+  auto asked = grants_.begin_take(lock_of(request, lock_key), claimant_of(request),
+                                  version_of(request), std::move(*with), deadline_);
+  if (!asked) return asked.error();
+  return Begun(Taking{request, std::move(*asked)});
+}
+
+Result<Reply> Verbs::finish_acquire(Result<Begun> begun) {
+  if (!begun) return begun.error();
+  if (Reply* reply = std::get_if<Reply>(&*begun)) return std::move(*reply);
+  auto& [request, asked] = std::get<Taking>(*begun);
+  const std::string& key = request.targets[0].key;
+  const auto term = grants_.finish_take(std::move(asked), deadline_);
   if (!term) return term.error();
   switch (term->took) {
     case Took::taken: return granted(*grants_.table().find(key, request.grant), term->note);

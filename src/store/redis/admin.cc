@@ -106,8 +106,8 @@ class RedisAdmin final : public StoreAdmin {
     redis::Facts facts{.info = parse_info(info->text),
                        .replica = server.is_replica(),
                        .wait_replicas = settings_.wait_replicas,
-                       .unverified = settings_.tls && !settings_.verify,
-                       .password_in_clear = !settings_.password.empty() && !settings_.tls &&
+                       .unverified = settings_.uses_tls && !settings_.tls.verify,
+                       .password_in_clear = !settings_.password.empty() && !settings_.uses_tls &&
                                             !store::is_local(settings_.node.host)};
     facts.memory_policy = config(server, "maxmemory-policy", facts.info, deadline);
     facts.memory_limit = config(server, "maxmemory", facts.info, deadline);

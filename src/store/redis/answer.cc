@@ -5,7 +5,6 @@
 #include <stdexcept>
 
 #include "core/apply.h"
-#include "store/redis/grant_bytes.h"
 #include "store/redis/msgpack.h"
 
 namespace baton::store::redis {

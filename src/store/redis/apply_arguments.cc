@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/apply.h"
-#include "store/redis/grant_bytes.h"
+#include "store/redis/msgpack.h"
 
 namespace baton::store::redis {
 namespace {
@@ -53,10 +53,10 @@ void pack_claimant(Packer& out, const Request& request) {
     out.text("");
     return;
   }
-  Bytes bytes;
+  std::string bytes;
   Packer metadata(bytes);
   for (const auto& [name, value] : request.metadata) metadata.text(name).text(value);
-  out.text(bytes.text());
+  out.text(bytes);
 }
 
 ApplyArguments::ApplyArguments(std::span<const Request> batch,
@@ -92,7 +92,7 @@ void ApplyArguments::pack(Packer& out, const Item& item) const {
   const std::vector<std::size_t>& at = item.at;
   static constexpr std::size_t kSizes[] = {11, 6, 6, 6, 7, 5, 5, 3};
   out.array(kSizes[static_cast<std::size_t>(request.verb)]);
-  out.number(static_cast<std::int64_t>(request.verb)).text(GrantBytes(request.grant).text());
+  out.number(static_cast<std::int64_t>(request.verb)).grant(request.grant);
   const bool single = at.size() == 1;
   const auto each = [&](auto one) {
     if (!single) out.array(at.size());
@@ -110,10 +110,10 @@ void ApplyArguments::pack(Packer& out, const Item& item) const {
       out.number(request.ttl.count()).number(request.at_least_for.count());
       out.flag(single && !request.if_ordinal_below && request.change.empty());
       {
-        Bytes bytes;
+        std::string bytes;
         Packer claimant(bytes);
         pack_claimant(claimant, request);
-        out.text(bytes.text());
+        out.text(bytes);
       }
       break;
     case Verb::claim:

@@ -26,9 +26,16 @@ char* write_head(char* to, std::size_t size) {
 
 }  // namespace
 
+void Commands::clear() {
+  constexpr std::size_t kKept = 1 << 16;
+  bytes_.clear();
+  if (bytes_.capacity() > kKept) bytes_.shrink_to_fit();
+  count_ = 0;
+}
+
 // Only now it is known what comes first.
 void Commands::end() {
-  bytes_.add("\r\n");
+  bytes_ += "\r\n";
   std::array<char, kLine> line{'*'};
   const char* end = write_number(line.data() + 1, words_);
   bytes_.insert(begun_at_, std::string_view(line.data(), end));
@@ -45,9 +52,9 @@ void Commands::head(std::size_t at) {
 void Commands::joined(std::initializer_list<std::string_view> pieces) {
   std::size_t size = 0;
   for (const std::string_view piece : pieces) size += piece.size();
-  char* to = write_head(bytes_.room(kLine + size), size);
-  for (const std::string_view piece : pieces) to += piece.copy(to, piece.size());
-  bytes_.written(to);
+  std::array<char, kLine> line;
+  bytes_.append(line.data(), write_head(line.data(), size));
+  for (const std::string_view piece : pieces) bytes_ += piece;
   ++words_;
 }
 

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
-#include "store/redis/bytes.h"
 #include "store/redis/msgpack.h"
 
 namespace baton::store::redis {
@@ -38,17 +38,15 @@ class Commands {
     head(at);
   }
 
-  void clear() {
-    bytes_.clear();
-    count_ = 0;
-  }
-  [[nodiscard]] std::string_view bytes() const { return bytes_.text(); }
+  // Keeps its memory, unless it is much.
+  void clear();
+  [[nodiscard]] std::string_view bytes() const { return bytes_; }
   [[nodiscard]] std::size_t count() const { return count_; }
 
  private:
   void head(std::size_t at);  // what stands there is a word
 
-  Bytes bytes_;
+  std::string bytes_;
   std::size_t count_ = 0;
   std::size_t begun_at_ = 0;
   std::int64_t words_ = 0;

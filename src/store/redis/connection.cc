@@ -18,7 +18,7 @@
 
 #include "store/common/wait_for.h"
 #include "store/redis/redis_error.h"
-#include "store/redis/tls.h"
+#include "tls/tls.h"
 
 namespace baton::store::redis {
 namespace {
@@ -150,8 +150,8 @@ Result<void> Connection::connect(Deadline deadline) {
   socket_ = connect_to(node_, std::min(left, settings_.apply_limit), why);
   if (socket_ < 0) return gone(why, false);
   tune(socket_, node_, settings_.apply_limit);
-  if (!settings_.tls) return {};
-  auto tls = Tls::handshake(socket_, settings_, node_,
+  if (!settings_.uses_tls) return {};
+  auto tls = Tls::handshake(socket_, settings_.tls, node_.host,
                             std::min(deadline, BootClock::now() + settings_.apply_limit));
   if (!tls) return tls.error();
   tls_ = std::move(*tls);

@@ -19,8 +19,6 @@ struct redisReader;
 
 namespace baton::store::redis {
 
-class Tls;
-
 // What a server answers to one command.
 struct Value {
   enum class Kind : std::uint8_t { nothing, text, number, list, error };

@@ -1,15 +1,6 @@
 #include "store/redis/listener.h"
 
-#include <array>
-#include <stdexcept>
-
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-#include "core/backoff.h"
-#include "store/common/jitter_bits.h"
-#include "store/redis/grant_bytes.h"
+#include "store/redis/msgpack.h"
 
 namespace baton::store::redis {
 namespace {
@@ -19,64 +10,32 @@ constexpr Millis kPingEvery{10'000};
 }  // namespace
 
 Listener::Listener(const Settings& settings, const Layout& layout)
-    : settings_(settings), layout_(layout), event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (event_ < 0) throw std::runtime_error("eventfd failed");
-}
-
-Listener::~Listener() {
-  if (thread_.joinable()) {
-    thread_.request_stop();
-    signal();
-    thread_.join();
-  }
-  close(event_);
-}
-
-void Listener::signal() {
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = write(event_, &one, sizeof one);
-}
+    : settings_(settings),
+      layout_(layout),
+      thread_([this](const std::stop_token& stop) { return serve(stop); }) {}
 
 std::unique_ptr<Watch> Listener::watch(const std::string& channel, WakeSink& sink) {
   auto watch = subscribers_->add(channel, sink);
   const std::lock_guard lock(mutex_);
   channels_.insert(channel);
-  if (!thread_.joinable()) {
-    thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
-  }
-  signal();
+  thread_.wake();
   return watch;
-}
-
-// Until something comes on the socket (if any), the eventfd or the time is over.
-void Listener::pause(Millis most, const std::stop_token& stop, int socket) {
-  if (stop.stop_requested()) return;
-  std::array<pollfd, 2> waiting{pollfd{event_, POLLIN, 0}, pollfd{socket, POLLIN, 0}};
-  poll(waiting.data(), socket < 0 ? 1 : 2, static_cast<int>(most.count()));
-  std::uint64_t count = 0;
-  [[maybe_unused]] const auto drained = read(event_, &count, sizeof count);
-}
-
-void Listener::work(const std::stop_token& stop) {
-  core::Backoff backoff(Millis(50), Millis(5000));
-  while (!stop.stop_requested()) {
-    auto opened =
-        Connection::open(settings_, settings_.node, BootClock::now() + settings_.apply_limit);
-    if (opened && serve(**opened, stop)) backoff.reset();
-    if (!stop.stop_requested()) pause(backoff.next(jitter_bits()), stop, -1);
-  }
 }
 
 // Runs until the connection or the listener ends; tells whether it ever worked. A server that is
 // gone without a word is noticed by its silence after a PING.
-bool Listener::serve(Connection& connection, const std::stop_token& stop) {
+bool Listener::serve(const std::stop_token& stop) {
+  const auto opened =
+      Connection::open(settings_, settings_.node, BootClock::now() + settings_.apply_limit);
+  if (!opened) return false;
+  Connection& connection = **opened;
   std::set<std::string> heard;
   bool worked = false;
   Instant last_heard = BootClock::now();
   Instant pinged = last_heard;
   while (!stop.stop_requested()) {
     if (!follow(connection, heard)) return worked;
-    pause(kPingEvery, stop, connection.socket());
+    thread_.pause(kPingEvery, stop, connection.socket());
     std::vector<Value> values;
     if (!connection.receive(values)) return worked;
     const Instant now = BootClock::now();

@@ -5,8 +5,8 @@
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 
+#include "store/common/listener_thread.h"
 #include "store/common/subscribers.h"
 #include "store/redis/connection.h"
 #include "store/redis/layout.h"
@@ -19,28 +19,23 @@ namespace baton::store::redis {
 class Listener {
  public:
   Listener(const Settings& settings, const Layout& layout);
-  ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
   std::unique_ptr<Watch> watch(const std::string& channel, WakeSink& sink);
 
  private:
-  void work(const std::stop_token& stop);
-  bool serve(Connection& connection, const std::stop_token& stop);
+  bool serve(const std::stop_token& stop);
   bool follow(Connection& connection, std::set<std::string>& heard);
   bool deliver(const std::vector<Value>& values);
-  void pause(Millis most, const std::stop_token& stop, int socket);
-  void signal();
 
   const Settings& settings_;
   const Layout& layout_;
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
-  int event_;  // eventfd: something to do
 
   std::mutex mutex_;
   std::set<std::string> channels_;
-  std::jthread thread_;
+  ListenerThread thread_;  // last: it uses all the others
 };
 
 }  // namespace baton::store::redis

@@ -21,8 +21,7 @@ std::int64_t whole(double value) {
 
 void Packer::big_endian(std::uint64_t value, int bytes) {
   const std::uint64_t all = htobe64(value << (64 - 8 * bytes));
-  bytes_.add(
-      std::string_view(reinterpret_cast<const char*>(&all), static_cast<std::size_t>(bytes)));
+  bytes_.append(reinterpret_cast<const char*>(&all), static_cast<std::size_t>(bytes));
 }
 
 Packer& Packer::array(std::size_t size) {
@@ -65,13 +64,30 @@ Packer& Packer::text(std::string_view value) {
     put(0xDB);
     big_endian(value.size(), 4);
   }
-  bytes_.add(value);
+  bytes_ += value;
   return *this;
 }
 
 Packer& Packer::flag(bool value) {
   put(value ? 0xC3 : 0xC2);
   return *this;
+}
+
+Packer& Packer::grant(GrantId value) {
+  if (value.empty()) return text("");
+  put(0xA0 | 16);
+  big_endian(value.high, 8);
+  big_endian(value.low, 8);
+  return *this;
+}
+
+GrantId grant_in(std::string_view bytes) {
+  if (bytes.size() != 16) throw std::runtime_error("a broken grant id");
+  std::uint64_t halves[2] = {0, 0};
+  for (std::size_t i = 0; i < 16; ++i) {
+    halves[i / 8] = halves[i / 8] << 8 | static_cast<unsigned char>(bytes[i]);
+  }
+  return {halves[0], halves[1]};
 }
 
 std::uint8_t Unpacker::byte() {

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
-#include "store/redis/bytes.h"
+#include "baton/grant_id.h"
 
 namespace baton::store::redis {
 
@@ -12,19 +13,20 @@ namespace baton::store::redis {
 // to compile.
 class Packer {
  public:
-  explicit Packer(Bytes& out) : bytes_(out) {}
+  explicit Packer(std::string& out) : bytes_(out) {}
   Packer& array(std::size_t size);
   Packer& number(std::int64_t value);
   Packer& real(std::int64_t value);  // as a double, which has one length
   Packer& bare(std::int64_t value);  // the same without its kind
   Packer& text(std::string_view value);
   Packer& flag(bool value);
+  Packer& grant(GrantId value);  // a text of sixteen bytes, or none
 
  private:
-  void put(std::uint8_t byte) { bytes_.add(static_cast<char>(byte)); }
+  void put(std::uint8_t byte) { bytes_ += static_cast<char>(byte); }
   void big_endian(std::uint64_t value, int bytes);
 
-  Bytes& bytes_;
+  std::string& bytes_;
 };
 
 // Reads one value after the other; throws std::runtime_error where another kind stands, or the
@@ -48,5 +50,8 @@ class Unpacker {
   std::string_view bytes_;
   std::size_t at_ = 0;
 };
+
+// What Packer::grant wrote. Throws std::runtime_error if it is anything else.
+[[nodiscard]] GrantId grant_in(std::string_view bytes);
 
 }  // namespace baton::store::redis

@@ -5,7 +5,6 @@
 #include "core/apply.h"
 #include "store/common/same_terms.h"
 #include "store/redis/apply_arguments.h"
-#include "store/redis/grant_bytes.h"
 #include "store/redis/msgpack.h"
 
 namespace baton::store::redis {
@@ -24,7 +23,7 @@ void pack_spans(Packer& out, const Request& request) {
   out.real(request.ttl.count()).real(request.at_least_for.count());
 }
 
-void pack_grant(Packer& out, const Request& request) { out.text(GrantBytes(request.grant).text()); }
+void pack_grant(Packer& out, const Request& request) { out.grant(request.grant); }
 
 void pack_terms(Packer& out, const Request& request) {
   out.number(static_cast<std::int64_t>(request.targets[0].mode)).number(0).flag(false);

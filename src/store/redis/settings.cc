@@ -23,22 +23,6 @@ bool is_prefix(std::string_view text) {
   });
 }
 
-Result<void> take_tls_option(std::string_view name, std::string_view written, Settings& settings) {
-  const auto value = percent_decoded(written);
-  if (!value) return not_understood();
-  if (!settings.tls) return bad_url("the option " + std::string(name) + " needs rediss://");
-  if (name == "verify") {
-    if (*value != "no" && *value != "yes") return bad_url("verify is yes or no");
-    settings.verify = *value == "yes";
-    return {};
-  }
-  if (value->empty()) return bad_url("the option " + std::string(name) + " names no file");
-  (name == "ca"     ? settings.ca_file
-   : name == "cert" ? settings.cert_file
-                    : settings.key_file) = *value;
-  return {};
-}
-
 Result<void> take_option(std::string_view name, std::string_view value, Settings& settings) {
   if (name == "prefix") {
     if (!is_prefix(value)) return bad_url("prefix is 1 to 64 letters, digits, '-', '_' and '.'");
@@ -71,8 +55,9 @@ Result<void> take_option(std::string_view name, std::string_view value, Settings
     settings.database = *number;
     return {};
   }
-  if (name == "ca" || name == "cert" || name == "key" || name == "verify") {
-    return take_tls_option(name, value, settings);
+  if (is_tls_option(name)) {
+    if (!settings.uses_tls) return bad_url("the option " + std::string(name) + " needs rediss://");
+    return take_tls_option(name, value, settings.tls);
   }
   return bad_url(
       "an unknown option in the Redis URL; there are prefix, db, apply_timeout, wait_replicas, "
@@ -87,7 +72,7 @@ Result<void> take_all(std::string_view options, Settings& settings) {
   if (settings.wait_replicas > 0 && settings.wait_timeout >= settings.apply_limit) {
     return bad_url("wait_timeout must be below apply_timeout");
   }
-  if (settings.cert_file.empty() != settings.key_file.empty()) {
+  if (settings.tls.cert_file.empty() != settings.tls.key_file.empty()) {
     return bad_url("the options cert and key go together");
   }
   return {};
@@ -123,7 +108,7 @@ Result<void> take_host(std::string_view text, Settings& settings) {
 }
 
 std::string location_of(const Settings& settings, bool socket) {
-  std::string text = socket ? "redis+unix://" : settings.tls ? "rediss://" : "redis://";
+  std::string text = socket ? "redis+unix://" : settings.uses_tls ? "rediss://" : "redis://";
   if (settings.authenticates) text += settings.user + "@";
   if (socket) return text + settings.node.host;
   const bool v6 = settings.node.host.find(':') != std::string::npos;
@@ -135,9 +120,9 @@ std::string location_of(const Settings& settings, bool socket) {
 
 Result<Settings> parse_settings(std::string_view url) {
   Settings settings;
-  settings.tls = url.starts_with("rediss://");
+  settings.uses_tls = url.starts_with("rediss://");
   const bool socket = url.starts_with("redis+unix://");
-  if (!socket && !settings.tls && !url.starts_with("redis://")) return not_understood();
+  if (!socket && !settings.uses_tls && !url.starts_with("redis://")) return not_understood();
   const auto [rest, options] = split_url(url);
   const auto slash = std::min(rest.find('/'), rest.size());
   std::string_view authority = rest.substr(0, slash);
@@ -165,6 +150,7 @@ Result<Settings> parse_settings(std::string_view url) {
   }
   if (auto taken = take_all(options, settings); !taken) return taken.error();
   settings.location = location_of(settings, socket);
+  settings.tls.location = settings.location;
   return settings;
 }
 

@@ -6,6 +6,7 @@
 
 #include "baton/clock.h"
 #include "baton/result.h"
+#include "tls/tls.h"
 
 namespace baton::store::redis {
 
@@ -23,11 +24,8 @@ struct Settings {
   std::string password;
   bool authenticates = false;
   int database = 0;
-  bool tls = false;  // rediss:, and only then the next four
-  std::string ca_file;
-  std::string cert_file;
-  std::string key_file;
-  bool verify = true;  // false also accepts a server that is not the one we asked for
+  bool uses_tls = false;  // rediss:
+  TlsSettings tls;
   std::string prefix = "baton";
   Millis apply_limit{5000};  // apply_timeout
   int wait_replicas = 0;

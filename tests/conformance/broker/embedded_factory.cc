@@ -25,6 +25,9 @@ class EmbeddedFactory final : public BrokerFactory {
   // There is no process of the broker's own.
   void restart() override {}
   std::shared_ptr<void> block() override { return open_transaction(path()); }
+  std::string impatient_url() override { return url() + "?lease=1s"; }
+  std::string refused_url() override { return ""; }
+  std::shared_ptr<void> alarm() override { return nullptr; }
 
  private:
   [[nodiscard]] std::string path() const { return (directory_ / "broker.db").string(); }

@@ -118,8 +118,8 @@ std::vector<std::string> bodies(const std::vector<Delivery>& deliveries) {
   return all;
 }
 
-ProcessOptions client_process(const std::vector<std::string>& arguments) {
-  ProcessOptions options{.argv = {BATON_BROKER_CLIENT, broker_factory().url()}};
+ProcessOptions client_process(const std::vector<std::string>& arguments, const std::string& url) {
+  ProcessOptions options{.argv = {BATON_BROKER_CLIENT, url}};
   options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
   return options;
 }

@@ -28,6 +28,16 @@ class BrokerFactory {
 
   // While the object lives, the broker does not answer.
   virtual std::shared_ptr<void> block() = 0;
+
+  // A URL with which a consumer that stands still loses its deliveries after a few seconds.
+  virtual std::string impatient_url() = 0;
+
+  // A URL with a password that the broker refuses; empty if it has no passwords.
+  virtual std::string refused_url() = 0;
+  static constexpr const char* kWrongPassword = "not-the-password";
+
+  // While the object lives, the broker takes no messages but answers; null if it has no such state.
+  virtual std::shared_ptr<void> alarm() = 0;
 };
 
 // Each broker's test program defines it.
@@ -82,6 +92,7 @@ bool is_empty(Broker& broker, const std::string& queue);
 std::vector<std::string> bodies(const std::vector<Delivery>& deliveries);
 
 // A process of its own; see broker_client.cc.
-ProcessOptions client_process(const std::vector<std::string>& arguments);
+ProcessOptions client_process(const std::vector<std::string>& arguments,
+                              const std::string& url = broker_factory().url());
 
 }  // namespace baton::test

@@ -91,6 +91,31 @@ TEST_F(Topologies, a_queue_that_is_added_later_gets_what_is_published_then) {
   EXPECT_EQ(drain(*broker_, name("b"), 1), std::vector<std::string>{"late"});
 }
 
+TEST_F(Topologies, refused_credentials_are_said_at_every_call_and_not_shown) {
+  const std::string url = broker_factory().refused_url();
+  if (url.empty()) GTEST_SKIP() << "this broker has no credentials";
+  const auto broker = Broker::open(url).value();
+  const Topology topology = simple({"a"});
+  const auto expect_refused = [](const char* what, const auto& result) {
+    ASSERT_FALSE(result) << what;
+    EXPECT_EQ(result.error().code, Code::unauthorized) << what << ": " << result.error().message;
+    EXPECT_FALSE(result.error().in_doubt) << what;
+    EXPECT_EQ(result.error().message.find(BrokerFactory::kWrongPassword), std::string::npos)
+        << result.error().message;
+  };
+  expect_refused("declare", broker->declare(topology, soon()));
+  expect_refused("check", broker->check(topology, soon()));
+  expect_refused("queues", broker->queues(topology, soon()));
+  expect_refused("subscribe", broker->subscribe(name("a"), {}, soon()));
+  auto publisher = broker->publisher().value();
+  const std::vector<Message> messages{message("k", "x")};
+  expect_refused("publish", publisher->publish(messages, soon()));
+  EXPECT_FALSE(publisher->state().connected);
+  EXPECT_FALSE(publisher->state().why.empty());
+  EXPECT_EQ(publisher->state().why.find(BrokerFactory::kWrongPassword), std::string::npos);
+  EXPECT_EQ(broker->describe().find(BrokerFactory::kWrongPassword), std::string::npos);
+}
+
 TEST_F(Topologies, one_that_is_malformed_is_refused) {
   Topology topology = simple({"a"});
   topology.bindings[0].queue = name("nowhere");

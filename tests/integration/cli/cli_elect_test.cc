@@ -34,7 +34,8 @@ TEST_F(CliElect, two_replicas_fail_over_when_the_leader_is_killed) {
 
 TEST_F(CliElect, of_three_replicas_only_one_leads_and_the_command_knows_its_term) {
   const std::string script =
-      "echo leads $BATON_TERM $BATON_TOKEN $BATON_NAME ${BATON_STORE:-nothing}; exec sleep 1000";
+      "echo leads $BATON_TERM $BATON_TOKEN $BATON_NAME ${BATON_STORE:-nothing} $BATON_FENCE; "
+      "exec sleep 1000";
   unset_store();
   std::vector<std::unique_ptr<Process>> all;
   for (const auto* node : {"a", "b", "c"}) {
@@ -45,7 +46,11 @@ TEST_F(CliElect, of_three_replicas_only_one_leads_and_the_command_knows_its_term
     }));
   }
   ASSERT_TRUE(leads(*all[0]));
-  EXPECT_TRUE(all[0]->wait_for_out("leads 1 1 DEFAULT:leader:outbox nothing\n")) << all[0]->out();
+  EXPECT_TRUE(
+      all[0]->wait_for_out("leads 1 1 DEFAULT:leader:outbox nothing "
+                           R"([{"name":"DEFAULT:leader:outbox","mode":"X","token":"1"}])"
+                           "\n"))
+      << all[0]->out();
   EXPECT_EQ(all[1]->out() + all[2]->out(), "");
   EXPECT_TRUE(all[1]->wait_for_err("outbox is led by a in term 1; waiting")) << all[1]->err();
 }

@@ -95,6 +95,15 @@ class CliJson : public CliTest {
     return path.string();
   }
 
+  std::string topology() const {
+    const auto path = dir_ / "events.yaml";
+    std::ofstream(path) << "exchanges: {events: {}}\nqueues: {audit: {}}\n"
+                           "bindings: [{exchange: events, pattern: '#', queue: audit}]\n";
+    return path.string();
+  }
+
+  std::string broker() const { return "embedded:" + (dir_ / "events.db").string(); }
+
   // The database of a fence.
   std::string data() const {
     const auto path = dir_ / "data.db";
@@ -169,6 +178,12 @@ class CliJson : public CliTest {
         {{"dlq", "export", "--database", data()}},
         {{"dlq", "redrive", "--all", "--dry-run", "--database", data()}},
         {{"dlq", "discard", "--all", "--yes", "--database", data()}},
+        {{"topology", "plan", topology(), "--broker", broker()}},
+        {{"topology", "check", topology(), "--broker", broker()}, {1}},
+        {{"topology", "apply", topology(), "--broker", broker()}},
+        {{"topology", "check", topology(), "--broker", broker()}},
+        {{"queue", "list", topology(), "--broker", broker()}},
+        {{"broker", "doctor", topology(), "--broker", broker()}, {0, 1}},  // of the machine, too
         {{"policy", "apply", policy()}},  // after it, who runs gets no new lock until its restart
         {{"policy", "show"}},
         {{"version"}},

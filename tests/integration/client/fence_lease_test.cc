@@ -17,6 +17,7 @@
 #include "baton/memory_store.h"
 #include "support/postgres_database.h"
 #include "support/redis_server.h"
+#include "support/seed.h"
 #include "support/temp_dir.h"
 
 namespace baton::test {
@@ -361,7 +362,7 @@ class Model {
 };
 
 TYPED_TEST(FenceLease, it_decides_as_the_rule_does_over_random_histories) {
-  std::mt19937 random(20261118);
+  std::mt19937 random(static_cast<unsigned>(seed_or(20261118)));
   const auto below = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
   for (int history = 0; history < 20; ++history) {
     this->data_->forget();

@@ -52,9 +52,9 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
   ask(*store, acquire(1, kKey));
   ask(*store, acquire(2, kKey, Millis(20'000)));
   Session session(database.url());
-  const auto writes = [&](StatementId id, const Request& one) {
+  const auto writes = [&](StatementId id, const Request& one, int rows = 1) {
     session.sql("BEGIN");
-    EXPECT_EQ(run(session, id, one), 1) << "it was not answered";
+    EXPECT_EQ(run(session, id, one), rows) << "whether it was answered";
     const auto wrote = session.sql(
         "SELECT pg_current_xact_id_if_assigned() IS NOT NULL OR EXISTS "
         "(SELECT FROM pg_locks WHERE pid = pg_backend_pid() AND "
@@ -62,10 +62,12 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_writes_nothing) {
     session.sql("ROLLBACK");
     return wrote == "t";
   };
-  for (const auto id : {StatementId::acquire, StatementId::acquire_new, StatementId::acquire_many,
-                        StatementId::acquire_new_many, StatementId::apply_one}) {
+  for (const auto id : {StatementId::busy, StatementId::acquire_new, StatementId::acquire_new_many,
+                        StatementId::apply_one}) {
     EXPECT_FALSE(writes(id, acquire(9, kKey))) << static_cast<int>(id);
   }
+  EXPECT_FALSE(writes(StatementId::acquire, acquire(9, kKey), 0)) << "it was not free";
+  EXPECT_FALSE(writes(StatementId::acquire_many, acquire(9, kKey), 0)) << "it was not free";
   Request set = acquire(9, kKey);
   set.targets.push_back({"DEFAULT:other", Mode::X});
   EXPECT_FALSE(writes(StatementId::apply, set));
@@ -94,6 +96,33 @@ TEST_F(PostgresStore, a_try_on_a_busy_lock_is_one_statement) {
                 "0")
           << "it fell back";
     }
+  }
+}
+
+TEST_F(PostgresStore, every_statement_that_answers_busy_tells_the_same_of_the_holder) {
+  const auto store = database.store();
+  Request holder = acquire(1, kKey);
+  holder.owner = "web-2";
+  holder.predicate = "triggering";
+  holder.metadata = {{"host", "a \"b\""}};
+  ask(*store, holder);
+  const auto newcomer = database.store();
+  const Reply first = ask(*newcomer, acquire(9, kKey));   // acquire_new
+  const Reply second = ask(*newcomer, acquire(9, kKey));  // busy
+  Request set = acquire(9, kKey);
+  set.targets.push_back({"DEFAULT:other", Mode::X});
+  const Reply third = ask(*newcomer, set);  // apply_one
+  for (const Reply* reply : {&first, &second, &third}) {
+    ASSERT_EQ(reply->outcome, Outcome::busy);
+    ASSERT_EQ(reply->holders.size(), 1U);
+    const auto& shown = reply->holders[0];
+    EXPECT_EQ(shown.grant, grant(1));
+    EXPECT_EQ(shown.owner, "web-2");
+    EXPECT_EQ(shown.predicate, "triggering");
+    EXPECT_EQ(shown.metadata, holder.metadata);
+    EXPECT_EQ(shown.token, first.holders[0].token);
+    EXPECT_EQ(shown.mode, Mode::X);
+    EXPECT_GT(reply->retry_after, Millis(0));
   }
 }
 

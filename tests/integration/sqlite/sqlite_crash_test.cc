@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "integration/sqlite/sqlite_support.h"
+#include "support/seed.h"
 
 namespace {
 
@@ -106,7 +107,7 @@ TEST_F(SqliteCrashTest, a_grant_that_cannot_be_flushed_is_in_doubt) {
 // The reasoning behind unflushed releases: whatever token anybody was told is never drawn again,
 // and a process that was told that it holds the lock is found holding it.
 TEST_F(SqliteCrashTest, a_power_failure_never_takes_back_a_token_that_was_told) {
-  std::mt19937 random(20261115);
+  std::mt19937 random(static_cast<unsigned>(seed_or(20261115)));
   auto store = open();
   std::vector<Request> alive;
   Token told = 0;

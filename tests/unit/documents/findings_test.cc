@@ -1,9 +1,6 @@
 // The findings of `baton store doctor` that docs/cli.md lists are those in the sources, and each
 // has a test for each store that can have it.
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -12,18 +9,12 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/documents/tree.h"
+
 namespace baton::test {
 namespace {
 
-namespace fs = std::filesystem;
 using Codes = std::set<std::string>;
-
-const fs::path kRoot = BATON_SOURCE_DIR;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 void collect(const std::string& text, const char* pattern, const std::string& prefix,
              Codes& codes) {

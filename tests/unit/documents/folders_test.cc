@@ -1,25 +1,15 @@
 // CONTRIBUTING.md says what each folder is for, and leaves none out.
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <sstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "unit/documents/tree.h"
+
 namespace baton::test {
 namespace {
-
-namespace fs = std::filesystem;
-
-const fs::path kRoot = BATON_SOURCE_DIR;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 TEST(Contributing, has_the_folders_of_each_layer_and_no_layer_is_gone) {
   const std::string text = read_file(kRoot / "CONTRIBUTING.md");

@@ -1,8 +1,5 @@
 // docs/requirements.md says which test shows which requirement: every test that it names exists.
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
@@ -12,17 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include "unit/documents/tree.h"
+
 namespace baton::test {
 namespace {
-
-namespace fs = std::filesystem;
-
-const fs::path kRoot = BATON_SOURCE_DIR;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 // "Suite.test" of every test in the sources, and "group/Suite.test/name" of those that have values
 // with names.

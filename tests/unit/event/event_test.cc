@@ -11,6 +11,7 @@
 
 #include "event/event_id.h"
 #include "event/headers.h"
+#include "event/message_headers.h"
 
 namespace baton {
 namespace {
@@ -289,6 +290,96 @@ TEST(Headers, come_back_as_they_were) {
     EXPECT_FALSE(event::parse_headers(text)) << text;
   }
   EXPECT_FALSE(event::parse_headers(std::string(100'000, '[')));
+}
+
+// --- messages ------------------------------------------------------------------------------------
+
+event::SentEvent sent_event() {
+  return {.event = {.id = make_event_id(),
+                    .type = "DocumentUploaded",
+                    .aggregate = "doc-1",
+                    .aggregate_type = "document",
+                    .exchange = "documents",
+                    .routing_key = "document.uploaded",
+                    .payload = R"({"pages":3})",
+                    .headers = {{"tenant", "blue"}},
+                    .correlation_id = "c-1",
+                    .causation_id = "c-2",
+                    .traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+                    .version = 2},
+          .lane = 7,
+          .position = 9'000'000'000,
+          .occurred_at = event::parse_time("2026-11-18T20:14:03.271Z").value()};
+}
+
+TEST(MessageHeaders, have_the_names_that_consumers_know) {
+  const auto sent = sent_event();
+  const Message message = event::to_message(sent);
+  EXPECT_EQ(message.id, sent.event.id);
+  EXPECT_EQ(message.exchange, "documents");
+  EXPECT_EQ(message.routing_key, "document.uploaded");
+  EXPECT_EQ(message.body, R"({"pages":3})");
+  EXPECT_EQ(message.content_type, "application/json");
+  EXPECT_EQ(message.headers,
+            (std::map<std::string, std::string>{
+                {"type", "DocumentUploaded"},
+                {"aggregate", "doc-1"},
+                {"aggregate-type", "document"},
+                {"version", "2"},
+                {"correlation-id", "c-1"},
+                {"causation-id", "c-2"},
+                {"traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+                {"occurred-at", "2026-11-18T20:14:03.271Z"},
+                {"x-lane", "7"},
+                {"x-position", "9000000000"},
+                {"tenant", "blue"}}));
+}
+
+TEST(MessageHeaders, come_back_as_the_event) {
+  const auto sent = sent_event();
+  EXPECT_EQ(event::from_message(event::to_message(sent)).value(), sent);
+  event::SentEvent least{.event = {.id = make_event_id(), .type = "T", .aggregate = "a"}};
+  EXPECT_EQ(event::to_message(least).headers.count("correlation-id"), 0U);
+  EXPECT_EQ(event::from_message(event::to_message(least)).value(), least);
+}
+
+TEST(MessageHeaders, of_the_event_cannot_stand_for_its_fields) {
+  auto sent = sent_event();
+  sent.event.headers["x-lane"] = "3";
+  sent.event.headers["type"] = "Other";
+  sent.event.correlation_id.clear();
+  sent.event.headers["correlation-id"] = "forged";
+  const Message message = event::to_message(sent);
+  EXPECT_EQ(message.headers.at("x-lane"), "7");
+  EXPECT_EQ(message.headers.at("type"), "DocumentUploaded");
+  EXPECT_EQ(message.headers.count("correlation-id"), 0U);
+}
+
+TEST(MessageHeaders, that_are_wrong_are_told) {
+  const auto broken_by = [](auto change) {
+    Message message = event::to_message(sent_event());
+    change(message);
+    const auto event = event::from_message(message);
+    return event ? std::string() : event.error().message;
+  };
+  EXPECT_NE(broken_by([](Message& m) { m.id = "17"; }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers.erase("type"); }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers.erase("aggregate"); }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers["version"] = "0"; }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers["version"] = "2x"; }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers["x-lane"] = "-1"; }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers["x-position"] = "1e9"; }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers["occurred-at"] = "yesterday"; }), "");
+  EXPECT_NE(broken_by([](Message& m) { m.headers["occurred-at"] = "2026-02-30T00:00:00.000Z"; }),
+            "");
+  EXPECT_NE(broken_by([](Message& m) { m.body = "{"; }), "");
+  // An id that is malformed is no reason to refuse an event, but is not passed on.
+  Message message = event::to_message(sent_event());
+  message.headers["correlation-id"] = "two words";
+  message.headers["traceparent"] = "x";
+  const auto event = event::from_message(message).value().event;
+  EXPECT_EQ(event.correlation_id, "");
+  EXPECT_EQ(event.traceparent, "");
 }
 
 }  // namespace

@@ -75,9 +75,9 @@ TEST(RedisCommands, many_commands_of_any_size_follow_each_other) {
 
 // The scripts read them by their places.
 TEST(RedisCommands, a_packed_double_has_the_most_significant_byte_first) {
-  Bytes bytes;
+  std::string bytes;
   Packer(bytes).bare(1).real(-2);
-  EXPECT_EQ(bytes.text(), std::string_view("\x3F\xF0\0\0\0\0\0\0\xCB\xC0\0\0\0\0\0\0\0", 17));
+  EXPECT_EQ(bytes, std::string_view("\x3F\xF0\0\0\0\0\0\0\xCB\xC0\0\0\0\0\0\0\0", 17));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "store/redis/tls.h"
+#include "tls/tls.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,9 +13,10 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "store/common/url.h"
 #include "store/common/wait_for.h"
 
-namespace baton::store::redis {
+namespace baton {
 namespace {
 
 template <auto Free>
@@ -81,11 +82,11 @@ std::string openssl_error() {
   return reason == nullptr ? "failed" : reason;
 }
 
-Error unusable(const Settings& settings, const std::string& what) {
+Error unusable(const TlsSettings& settings, const std::string& what) {
   return Error{.code = Code::unavailable, .message = settings.location + ": TLS: " + what};
 }
 
-Result<Context> context_for(const Settings& settings) {
+Result<Context> context_for(const TlsSettings& settings) {
   ERR_clear_error();
   Context context(SSL_CTX_new(TLS_client_method()));
   if (context == nullptr) return unusable(settings, openssl_error());
@@ -131,10 +132,30 @@ int clamped(std::size_t size) {
 
 }  // namespace
 
+bool is_tls_option(std::string_view name) {
+  return name == "ca" || name == "cert" || name == "key" || name == "verify";
+}
+
+Result<void> take_tls_option(std::string_view name, std::string_view value, TlsSettings& into) {
+  // Never with a piece of the URL: it may be a piece of the password.
+  const auto decoded = store::percent_decoded(value);
+  if (!decoded) return store::bad_url("a % in the URL is not followed by two hexadecimal digits");
+  if (name == "verify") {
+    if (*decoded != "no" && *decoded != "yes") return store::bad_url("verify is yes or no");
+    into.verify = *decoded == "yes";
+    return {};
+  }
+  if (decoded->empty()) {
+    return store::bad_url("the option " + std::string(name) + " names no file");
+  }
+  (name == "ca" ? into.ca_file : name == "cert" ? into.cert_file : into.key_file) = *decoded;
+  return {};
+}
+
 Tls::~Tls() { SSL_free(session_); }
 
-Result<std::unique_ptr<Tls>> Tls::handshake(int socket, const Settings& settings,
-                                            const Endpoint& node, Deadline deadline) {
+Result<std::unique_ptr<Tls>> Tls::handshake(int socket, const TlsSettings& settings,
+                                            const std::string& host, Deadline deadline) {
   auto context = context_for(settings);
   if (!context) return context.error();
   std::unique_ptr<Tls> tls(new Tls(SSL_new(context->get())));
@@ -148,8 +169,8 @@ Result<std::unique_ptr<Tls>> Tls::handshake(int socket, const Settings& settings
     };
     SSL_set_cert_cb(tls->session_, asked_for_one, &tls->wants_certificate_);
   }
-  if (!expect_host(tls->session_, node.host)) {
-    return unusable(settings, "'" + node.host + "' is no name of a server");
+  if (!expect_host(tls->session_, host)) {
+    return unusable(settings, "'" + host + "' is no name of a server");
   }
   if (auto shaken = tls->shake_hands(socket, deadline); !shaken) {
     shaken.error().message = settings.location + ": TLS: " + shaken.error().message;
@@ -166,7 +187,7 @@ Result<void> Tls::shake_hands(int socket, Deadline deadline) {
     if (result == 1) return {};
     const int why = SSL_get_error(session_, result);
     if (why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE) break;
-    if (!wait_for(socket, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline)) {
+    if (!store::wait_for(socket, why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline)) {
       error.message = "no handshake in time; is this the port on which the server speaks TLS?";
       return error;
     }
@@ -220,4 +241,4 @@ ssize_t Tls::read(void* bytes, std::size_t size) {
   return total;
 }
 
-}  // namespace baton::store::redis
+}  // namespace baton

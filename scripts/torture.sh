@@ -1,0 +1,54 @@
+# Sourced by dev: random tests for as long as one likes, and the list of all promises.
+
+# What takes a seed ($BATON_TEST_SEED, tests/support/seed.h) has the label `torture`. A random run of
+# another part is added by that label alone.
+cmd_torture() {
+  local minutes=10 seed=$((RANDOM * 32768 + RANDOM)) select=(-L '^torture$') until
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --minutes) minutes=${2:?} && shift ;;
+      --seed) seed=${2:?} && shift ;;
+      --filter) select+=(-R "${2:?}") && shift ;;
+      *) die "torture does not know $1" ;;
+    esac
+    shift
+  done
+  [[ $minutes =~ ^[0-9]+$ && $seed =~ ^[0-9]{1,9}$ ]] || die "--minutes and --seed take numbers"
+
+  begin_test_run
+  build_tests release '' "${select[@]}" || die "the tests do not build"
+  start_servers release "${select[@]}"
+  until=$((SECONDS + 60 * minutes))
+  while :; do
+    phase "seed $seed"
+    export BATON_TEST_SEED=$seed
+    run_tests release "${select[@]}"
+    [[ $failed -eq 0 && $passed -gt 0 ]] || break
+    seed=$((seed + 1))
+    [[ $SECONDS -lt $until ]] || break
+  done
+
+  phase "done"
+  echo "$passed passed, $failed failed"
+  [[ $passed -gt 0 ]] || echo "no test ran, which is no success"
+  if [[ $failed -gt 0 ]]; then
+    echo "once more: ./dev torture --minutes 0 --seed $seed --filter PROGRAM"
+  fi
+  [[ $failed -eq 0 && $passed -gt 0 ]]
+}
+
+# The name of a test is its promise. Read from the sources, so that no list can be out of date.
+cmd_promises() {
+  our_files 'tests/*_test.cc' | sort | while read -r file; do
+    awk -v file="$file" '
+      /^(TYPED_)?TEST(_F|_P)?\(/ { text = ""; open = 1 }
+      open { text = text $0 }
+      open && /\)/ {
+        open = 0
+        gsub(/^[A-Z_]+\([ ]*|\).*/, "", text)
+        split(text, part, /, */)
+        gsub(/_/, " ", part[2])
+        printf "%s: %s  (%s)\n", part[1], part[2], file
+      }' "$file"
+  done | grep -E -- "${1:-}"
+}
