@@ -138,7 +138,7 @@ class BATON_EXPORT Publisher {
 
 struct Delivery {
   std::uint64_t tag = 0;  // of this subscription
-  Message message;
+  Message message;  // of other programs: a body over kMaxMessageBody is cut off one byte behind it
   std::uint32_t delivery_count = 0;  // how often it was delivered before, as far as is known
 };
 
@@ -160,7 +160,10 @@ class BATON_EXPORT Subscription {
   virtual ~Subscription() = default;
 
   // Waits until there is at least one delivery, or until `by`; empty then.
+  // Keeps the connection alive, so call it at least every 10 s, with nothing to take too: a broker
+  // takes a silent consumer for dead (docs/rabbitmq.md, heartbeat; the embedded one does not).
   virtual Result<std::vector<Delivery>> take(std::size_t most, Deadline by) = 0;
+  // Done means sent: should the connection break, what was acknowledged may come again.
   virtual Result<void> settle(std::span<const Settlement> settlements, Deadline by) = 0;
 };
 

@@ -129,6 +129,20 @@ struct BrokerArguments {
   std::string file;
 };
 
+struct RelayArguments {
+  std::string outbox;
+  std::string broker;
+  std::string name;
+  std::string mode = "partitioned";
+  std::string topology;
+  std::string ttl = "10s";
+  int max_attempts = 10;
+  std::string first_delay = "10s";
+  std::string on_failed = "hold";
+  std::string log_format = "json";
+  std::string metrics;
+};
+
 struct PolicyArguments {
   std::string file;
   std::string timeout = "1m";
@@ -184,6 +198,7 @@ Result<int> topology_apply(Context& context, const BrokerArguments& arguments);
 Result<int> topology_check(Context& context, const BrokerArguments& arguments);
 Result<int> queue_list(Context& context, const BrokerArguments& arguments);
 Result<int> broker_doctor(Context& context, const BrokerArguments& arguments);
+Result<int> relay(Context& context, const RelayArguments& arguments);
 Result<int> version(Context& context);
 Result<int> completion(Context& context, const std::string& shell);
 

@@ -266,6 +266,9 @@ void describe(Command& root, Arguments& all) {
   add_dlq(root, all);
 #endif
   add_broker(root, all);
+#ifdef BATON_HAS_RELAY
+  add_relay(root, all);
+#endif
   add_rest(root, all);
 }
 

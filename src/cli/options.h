@@ -29,6 +29,7 @@ struct Arguments {
   PartitionArguments partition;
   EventArguments events;
   BrokerArguments broker;
+  RelayArguments relay;
   std::string shell;
   bool wants_help = false;  // of help_of
   std::vector<std::string> help_of;

@@ -46,5 +46,6 @@ void add_inbox(Command& root, Arguments& all);
 void add_dlq(Command& root, Arguments& all);
 // topology, queue and broker
 void add_broker(Command& root, Arguments& all);
+void add_relay(Command& root, Arguments& all);
 
 }  // namespace baton::cli

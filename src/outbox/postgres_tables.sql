@@ -63,13 +63,15 @@ CREATE INDEX outbox_events_retry ON $schema.outbox_events (lane, position)
 
 -- How far the relay has come: every event of the lane that is visible in `seen` is SENT, DISCARDED
 -- or in the index outbox_events_retry. Snapshots mean nothing in a cluster with another
--- system_identifier.
+-- system_identifier. token is the fence of the lane: that of its newest owner.
 CREATE TABLE $schema.outbox_lane (
   lane              smallint PRIMARY KEY,
+  token             bigint NOT NULL DEFAULT 0,
   seen              pg_snapshot,
   system_identifier bigint,
   updated_at        timestamptz
 ) WITH (fillfactor = 50);
-INSERT INTO $schema.outbox_lane (lane) SELECT lane FROM generate_series(0, 15) lane;
+INSERT INTO $schema.outbox_lane (lane, system_identifier)
+SELECT lane, system_identifier FROM generate_series(0, 15) lane, pg_control_system();
 
 INSERT INTO $schema.outbox_version (version) VALUES (1);

@@ -39,9 +39,10 @@ CREATE UNIQUE INDEX outbox_events_event_id ON outbox_events (event_id);
 CREATE INDEX outbox_events_pending ON outbox_events (position) WHERE status = 'PENDING';
 CREATE INDEX outbox_events_retry ON outbox_events (position) WHERE next_retry_at IS NOT NULL;
 
--- Whether a relay reads: it writes updated_at.
+-- Whether a relay reads: it writes updated_at. token is the fence: that of the newest owner.
 CREATE TABLE outbox_lane (
   lane       INTEGER PRIMARY KEY,
+  token      INTEGER NOT NULL DEFAULT 0,
   updated_at INTEGER
 );
 INSERT INTO outbox_lane (lane) VALUES (0);

@@ -12,7 +12,7 @@ namespace baton::sql {
 
 // libpq tells the SQLSTATE of a connection that could not be made only in its verbose message,
 // "FATAL:  28P01: …", whatever the language; empty if there is none.
-[[nodiscard]] std::string sqlstate_in(std::string_view message);
+[[nodiscard]] BATON_EXPORT std::string sqlstate_in(std::string_view message);
 
 // Such a message for people: the first line, without severity and SQLSTATE.
 [[nodiscard]] BATON_EXPORT std::string readable(std::string_view message);

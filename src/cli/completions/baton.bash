@@ -21,8 +21,22 @@ _baton() {
   done
 
   case $previous in
+    --outbox)
+      words="postgres:// sqlite:"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
+    --broker)
+      words="rabbitmq:// rabbitmqs:// embedded:"
+      compopt -o nospace 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+      return
+      ;;
     --mode)
-      mapfile -t COMPREPLY < <(compgen -W "exclusive shared update intent IS SIX" -- "$current")
+      words="exclusive shared update intent IS SIX"
+      [[ $noun != relay ]] || words="partitioned leader"
+      mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
       ;;
     --store)
@@ -48,12 +62,12 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition outbox inbox dlq topology"
-      words+=" queue broker help version completion --version $common"
+      words="run elect leader lock fence store policy job node partition outbox inbox dlq relay"
+      words+=" topology queue broker help version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition outbox inbox dlq topology"
-      words+=" queue broker version completion --help"
+      words="run elect leader lock fence store policy job node partition outbox inbox dlq relay"
+      words+=" topology queue broker version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -126,6 +140,10 @@ _baton() {
       words="--type --aggregate --error --older-than --consumer --database --json --help"
       [[ $verb == export ]] || words+=" --all --dry-run --yes"
       [[ $verb != redrive ]] || words+=" --rate --force"
+      ;;
+    "relay "*)
+      words="--outbox --broker --name --mode --topology --ttl --max-attempts --first-delay"
+      words+=" --on-failed --log-format --metrics $common"
       ;;
     "topology ") words="plan apply check --help" ;;
     "queue ") words="list --help" ;;

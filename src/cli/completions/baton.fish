@@ -1,8 +1,8 @@
 # fish completion for baton: baton completion fish > ~/.config/fish/completions/baton.fish
 
 complete -c baton -f
-set -l nouns run elect leader lock fence store policy job node partition outbox inbox dlq topology \
-    queue broker help version completion
+set -l nouns run elect leader lock fence store policy job node partition outbox inbox dlq relay \
+    topology queue broker help version completion
 set -l top "not __fish_seen_subcommand_from $nouns"
 complete -c baton -n $top -a run -d 'Run a command under a lock'
 complete -c baton -n $top -a elect -d 'Run a command while we lead'
@@ -20,6 +20,7 @@ complete -c baton -n $top -a dlq -d 'See dead letters, and redrive or discard th
 complete -c baton -n $top -a topology -d 'Make exchanges and queues as a file says'
 complete -c baton -n $top -a queue -d 'Look at the queues of a broker'
 complete -c baton -n $top -a broker -d 'Look after the broker'
+complete -c baton -n $top -a relay -d 'Publish the events of an outbox to a broker'
 complete -c baton -n $top -a help -d 'Show the help of a command'
 complete -c baton -n $top -a version -d 'Show the version'
 complete -c baton -n $top -a completion -d 'Print a completion script'
@@ -50,7 +51,7 @@ complete -c baton -l owner -x -d 'Who we are'
 complete -c baton -l mode -x -a 'exclusive shared update intent IS SIX' \
     -n '__fish_seen_subcommand_from run find check' -d 'How it is held'
 complete -c baton -l predicate -x -n '__fish_seen_subcommand_from run lock check' -d 'What is done'
-complete -c baton -l ttl -x -n '__fish_seen_subcommand_from run elect doctor' -d 'TTL'
+complete -c baton -l ttl -x -n '__fish_seen_subcommand_from run elect doctor relay' -d 'TTL'
 complete -c baton -l wait -x -n '__fish_seen_subcommand_from run' -d 'How long to wait'
 complete -c baton -l at-least-for -x -n '__fish_seen_subcommand_from run' -d 'Stays taken so long'
 complete -c baton -l metadata -x -n '__fish_seen_subcommand_from run' -d 'key=value'
@@ -59,7 +60,7 @@ complete -c baton -l quiet -n '__fish_seen_subcommand_from run' -d 'No word if t
 complete -c baton -l busy-exit-code -x -n '__fish_seen_subcommand_from run' -d 'If the lock is busy'
 complete -c baton -l node -x -n '__fish_seen_subcommand_from elect' -d 'Who we are'
 complete -c baton -l restart -n '__fish_seen_subcommand_from elect' -d 'If the command ends by itself'
-complete -c baton -l metrics -x -n '__fish_seen_subcommand_from run elect' \
+complete -c baton -l metrics -x -n '__fish_seen_subcommand_from run elect relay' \
     -d 'IP:PORT for Prometheus'
 complete -c baton -l subject -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l resource -x -n '__fish_seen_subcommand_from find'
@@ -94,4 +95,15 @@ complete -c baton -l force -n '__fish_seen_subcommand_from redrive' -d 'Also wha
 complete -c baton -l keep -x -n '__fish_seen_subcommand_from clean' -d 'How long'
 complete -c baton -l key -n '__fish_seen_subcommand_from check forget' -d 'NAME is a key'
 complete -c baton -F -n '__fish_seen_subcommand_from topology queue broker'
+complete -c baton -l outbox -x -a 'postgres:// sqlite:' -n '__fish_seen_subcommand_from relay' \
+    -d 'The database of the outbox'
+complete -c baton -l broker -x -a 'rabbitmq:// rabbitmqs:// embedded:' \
+    -n '__fish_seen_subcommand_from relay' -d 'Where to'
+complete -c baton -l name -x -n '__fish_seen_subcommand_from relay' -d 'Of the outbox'
+complete -c baton -l mode -x -a 'partitioned leader' -n '__fish_seen_subcommand_from relay'
+complete -c baton -l topology -r -F -n '__fish_seen_subcommand_from relay' -d 'To declare first'
+complete -c baton -l max-attempts -x -n '__fish_seen_subcommand_from relay'
+complete -c baton -l first-delay -x -n '__fish_seen_subcommand_from relay'
+complete -c baton -l on-failed -x -a 'hold skip' -n '__fish_seen_subcommand_from relay'
+complete -c baton -l log-format -x -a 'json text' -n '__fish_seen_subcommand_from relay'
 complete -c baton -F -n '__fish_seen_subcommand_from policy; and __fish_seen_subcommand_from check apply'

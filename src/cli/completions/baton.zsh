@@ -47,6 +47,7 @@ _baton() {
       'topology:make exchanges and queues as a file says'
       'queue:look at the queues of a broker'
       'broker:look after the broker'
+      'relay:publish the events of an outbox to a broker'
       'help:show the help of a command'
       'version:show the version'
       'completion:print a completion script'
@@ -63,7 +64,7 @@ _baton() {
       lock) compadd find list show break forget stats; return ;;
       help)
         compadd run elect leader lock fence store policy job node partition outbox inbox dlq \
-          topology queue broker version completion
+          relay topology queue broker version completion
         return
         ;;
       topology) compadd plan apply check; return ;;
@@ -100,6 +101,18 @@ _baton() {
         '--grace=[from SIGTERM to SIGKILL]:time:' '--restart[if the command ends by itself]' \
         '--metrics=[serve metrics here]:ip\:port:' \
         $common "$owner" '1:election:' '*::command:_normal'
+      return
+      ;;
+    relay\ *)
+      shift words
+      ((CURRENT--))
+      _arguments '--outbox=[the database of the outbox]:URL:(postgres\:// sqlite\:)' \
+        '--broker=[where to]:URL:(rabbitmq\:// rabbitmqs\:// embedded\:)' \
+        '--name=[of the outbox]:name:' '--mode=:mode:(partitioned leader)' \
+        '--topology=[to declare first]:file:_files' '--ttl=[TTL]:time:' \
+        '--max-attempts=:number:' '--first-delay=:time:' '--on-failed=:what:(hold skip)' \
+        '--log-format=:format:(json text)' '--metrics=[serve metrics here]:ip\:port:' \
+        $common "$owner"
       return
       ;;
     version\ * | completion\ *)

@@ -7,9 +7,6 @@
 
 namespace baton::store::kubernetes {
 
-// SHA-256 in hexadecimal digits.
-[[nodiscard]] BATON_EXPORT std::string sha256(std::string_view bytes);
-
 // The name of the Lease for a key: "baton-" and 160 bits of its hash. Any key becomes a DNS label,
 // and two keys that clash would be noticed, because the object also says which key it is for.
 [[nodiscard]] BATON_EXPORT std::string object_name(std::string_view key);

@@ -87,6 +87,7 @@ TEST_F(CliOutput, every_command_has_help_with_examples_of_its_own) {
                                              "queue list",
                                              "broker",
                                              "broker doctor",
+                                             "relay",
                                              "help",
                                              "version",
                                              "completion"}));

@@ -153,6 +153,36 @@ TEST_F(Rabbitmq, a_missing_right_and_a_limit_of_the_server_do_not_stop_the_other
   server().ctl({"eval", "application:set_env(rabbit, max_message_size, 134217728)."});
 }
 
+TEST_F(Rabbitmq, the_rights_that_the_page_names_suffice) {
+  server().ctl({"eval",
+                R"erl(rabbit_auth_backend_internal:add_user(<<"shop">>, <<"pw">>, <<"test">>),
+                   rabbit_auth_backend_internal:set_permissions(<<"shop">>, <<"/">>,
+                     <<"^shop\\.">>, <<"^(shop\\.|amq\\.default$)">>, <<"^shop\\.">>,
+                     <<"test">>).)erl"});
+  const auto shop =
+      Broker::open("rabbitmq://shop:pw@127.0.0.1:" + std::to_string(server().port())).value();
+  Topology topology{
+      .exchanges = {{.name = "shop.events", .alternate = "shop.rest"}, {.name = "shop.rest"}},
+      .queues = {{.name = "shop.q"}},
+      .bindings = {{.exchange = "shop.events", .pattern = "a", .queue = "shop.q"},
+                   {.exchange = "shop.rest", .pattern = "#", .queue = "shop.q"}}};
+  for (int i = 0; i < 2; ++i) {
+    const auto declared = shop->declare(topology, soon());
+    ASSERT_TRUE(declared) << declared.error().message;
+  }
+  const auto findings = shop->check(topology, soon()).value();
+  for (const auto& finding : findings) EXPECT_EQ(finding.code, "bindings-not-visible");
+  auto publisher = shop->publisher().value();
+  EXPECT_EQ(outcomes(*publisher, {{.exchange = "shop.events", .body = "1"}})[0].outcome,
+            Outcome::taken);
+  auto subscription = shop->subscribe("shop.q", {}, soon()).value();
+  EXPECT_EQ(take_one(*subscription).message.body, "1");
+  topology.queues.push_back({.name = "other.q"});
+  const auto refused = shop->declare(topology, soon());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unauthorized);
+}
+
 TEST_F(Rabbitmq, a_deleted_queue_ends_its_subscription) {
   broker_->declare(simple("q"), soon()).value();
   auto subscription = broker_->subscribe(name("q"), {}, soon()).value();

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/sha256.h"
 #include "store/common/document_loop.h"
 #include "store/kubernetes/lease_object.h"
 #include "store/kubernetes/object_name.h"
@@ -15,9 +16,10 @@ using namespace std::chrono_literals;
 using core::StoreTime;
 
 TEST(KubernetesNames, are_dns_labels_made_of_a_known_hash) {
-  EXPECT_EQ(sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(sha256("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+  EXPECT_EQ(core::sha256(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  EXPECT_EQ(core::sha256("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(core::sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   EXPECT_EQ(object_name("abc"), "baton-ba7816bf8f01cfea414140de5dae2223b00361a3");
   EXPECT_LE(object_name(std::string(765, 'x')).size(), 63U);

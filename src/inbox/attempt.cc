@@ -1,0 +1,198 @@
+#include "inbox/attempt.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "inbox/session.h"
+
+namespace baton::inbox {
+namespace {
+
+using Ended = AttemptResult::Ended;
+
+// SQLite has one writer: others wait for a batch.
+constexpr Millis kSqliteBatch{20};
+
+bool is_conflict(std::string_view sqlstate) { return sqlstate == "40001" || sqlstate == "40P01"; }
+
+}  // namespace
+
+// An error of our own statements, or of the COMMIT.
+void Attempt::fail(const Error& error) {
+  result_.why = error.message;
+  result_.ended = is_conflict(database_->sqlstate()) ? Ended::conflict : Ended::away;
+}
+
+Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const Message& message,
+                                int attempt, std::string_view last_error) {
+  const Deadline by = BootClock::now() + handlers_->timeout;
+  Handling handling({.event = &event,
+                     .message = &message,
+                     .attempt = attempt,
+                     .last_error = last_error,
+                     .postgres = database_->postgres(),
+                     .sqlite = database_->sqlite(),
+                     .outbox = &handlers_->outbox,
+                     .deadline = by});
+  Outcomes outcome{.handled = done()};
+  limit_.set(by);
+  try {
+    outcome.handled = handler(handling);
+    if (outcome.handled.how() == Handled::How::failed) outcome.why = outcome.handled.reason();
+  } catch (const std::exception& error) {
+    outcome.why = error.what();
+  } catch (...) {
+    outcome.why = "the handler threw something that is no std::exception";
+  }
+  limit_.clear();
+  const bool refused = outcome.handled.how() == Handled::How::failed || !outcome.why.empty();
+  const SessionState state = look_at(*database_);
+  if (!refused && state.open) return outcome;
+  outcome.ended = state.lost                    ? Ended::away
+                  : is_conflict(state.sqlstate) ? Ended::conflict
+                                                : Ended::failed;
+  outcome.ended_transaction = state.ended;
+  if (outcome.why.empty() || state.ended) outcome.why = state.why;
+  if (outcome.why.empty()) outcome.why = "the handler failed without a reason";
+  return outcome;
+}
+
+void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
+  result_ = {};
+  result_.fates.assign(batch.size(), Fate::duplicate);
+  result_.reasons.resize(batch.size());
+  auto transaction = sql::Transaction::begin(*database_);
+  if (!transaction) return fail(transaction.error());
+  while (turn.next() != Turn::Step::acknowledge) {
+    switch (turn.next()) {
+      case Turn::Step::insert: {
+        std::vector<std::string> ids;
+        ids.reserve(batch.size());
+        for (const auto& one : batch) ids.push_back(one.sent.event.id);
+        // All replicas in one order, so that none waits for another in a circle.
+        std::sort(ids.begin(), ids.end());
+        auto fresh = handlers_->tables.enter(*transaction, ids, Outcome::done);
+        if (!fresh) return fail(fresh.error());
+        std::sort(fresh->begin(), fresh->end());
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+          const bool is_new =
+              std::binary_search(fresh->begin(), fresh->end(), batch[i].sent.event.id);
+          const Decision decision =
+              deliver(is_new ? Ledger() : Ledger(Outcome::done), /*behind=*/false);
+          if (decision.run_handler) result_.fates[i] = Fate::done;
+        }
+        turn.inserted(!fresh->empty());
+        break;
+      }
+      case Turn::Step::handle: {
+        if (auto ran = run_new(*transaction, batch); !ran) return fail(ran.error());
+        turn.handled(result_.ended == Ended::well);
+        if (result_.ended != Ended::well) return;
+        break;
+      }
+      case Turn::Step::commit:
+        if (auto committed = transaction->commit(); !committed) return fail(committed.error());
+        turn.committed();
+        break;
+      default: return;
+    }
+  }
+}
+
+Result<void> Attempt::run_new(sql::Transaction& transaction, const std::vector<Incoming>& batch) {
+  const Instant began = BootClock::now();
+  bool first = true;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (result_.fates[i] != Fate::done) continue;
+    const Incoming& one = batch[i];
+    if (!first && database_->kind() == sql::Kind::sqlite &&
+        BootClock::now() - began > kSqliteBatch) {
+      result_.fates[i] = Fate::postponed;
+      if (auto left = handlers_->tables.leave(transaction, one.sent.event.id); !left) return left;
+      continue;
+    }
+    first = false;
+    current_ = i;
+    const Outcomes outcome = call(handlers_->handler, one.sent.event, one.delivery.message, 1, {});
+    if (outcome.ended != Ended::well) {
+      result_.ended = outcome.ended;
+      result_.at = i;
+      result_.ended_transaction = outcome.ended_transaction;
+      result_.why = outcome.why;
+      return {};
+    }
+    if (outcome.handled.how() != Handled::How::business_error) continue;
+    result_.fates[i] = Fate::rejected;
+    result_.reasons[i] = outcome.handled.reason();
+    auto set = handlers_->tables.set_outcome(transaction, one.sent.event.id, Outcome::rejected);
+    if (!set) return set;
+  }
+  return {};
+}
+
+void Attempt::handle_retry(const Kept& kept) {
+  result_ = {};
+  const auto sent = event::from_message(kept.message);
+  if (!sent) {  // redriven, although it is no event
+    result_.ended = Ended::failed;
+    result_.why = sent.error().message;
+    return;
+  }
+  auto transaction = sql::Transaction::begin(*database_);
+  if (!transaction) return fail(transaction.error());
+  const auto row = handlers_->tables.lock(*transaction, kept.event_id);
+  if (!row) return fail(row.error());
+  if (retry(*row, kept.row.claim, Outcome::done).moot) {
+    result_.ended = Ended::overtaken;
+    return;
+  }
+  const Outcomes outcome =
+      call(handlers_->handler, sent->event, kept.message, kept.row.retries + 1, kept.last_error);
+  if (outcome.ended != Ended::well) {
+    result_.ended = outcome.ended;
+    result_.why = outcome.why;
+    return;
+  }
+  const bool rejected = outcome.handled.how() == Handled::How::business_error;
+  result_.fates.assign(1, rejected ? Fate::rejected : Fate::done);
+  result_.reasons.assign(1, outcome.handled.reason());
+  const Decision decision =
+      retry(*row, kept.row.claim, rejected ? Outcome::rejected : Outcome::done);
+  auto stored = handlers_->tables.update(*transaction, kept.event_id, decision, "");
+  if (stored) stored = transaction->commit();
+  if (!stored) fail(stored.error());
+}
+
+void Attempt::record_failure(const Kept& kept, const std::string& error, bool probe) {
+  result_ = {};
+  auto transaction = sql::Transaction::begin(*database_);
+  if (!transaction) return fail(transaction.error());
+  const auto row = handlers_->tables.lock(*transaction, kept.event_id);
+  if (!row) return fail(row.error());
+  const Decision decision = fail_retry(*row, kept.row.claim, probe, handlers_->limits);
+  if (decision.moot) {
+    result_.ended = Ended::overtaken;
+    return;
+  }
+  if (decision.run_hook && handlers_->on_give_up) {
+    const auto hook = [&](Handling& handling) {
+      handlers_->on_give_up(handling);
+      return done();
+    };
+    const auto sent = event::from_message(kept.message);
+    const KeptMessage poison = keep_poison(kept.message);
+    const Outcomes outcome =
+        call(hook, sent ? sent->event : poison.event, kept.message, kept.row.retries + 1, error);
+    if (outcome.ended != Ended::well) {
+      result_.ended = outcome.ended;
+      result_.why = outcome.why;
+      return;
+    }
+  }
+  auto stored = handlers_->tables.update(*transaction, kept.event_id, decision, error);
+  if (stored) stored = transaction->commit();
+  if (!stored) return fail(stored.error());
+  result_.dead = decision.row.status == Status::dead;
+}
+
+}  // namespace baton::inbox

@@ -1,0 +1,99 @@
+#pragma once
+
+// The transactions in which handlers run: a batch of deliveries, a retry, and giving up. Each is a
+// job of the handler thread; the loop that started it reads the result when it has returned.
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baton/consumer.h"
+#include "inbox/handler_thread.h"
+#include "inbox/tables.h"
+#include "inbox/turn.h"
+
+namespace baton::inbox {
+
+// What all attempts of a consumer share, and what outlives it if a handler never returns.
+struct Handlers {
+  Consumer::Handler handler;
+  std::function<void(Handling&)> on_give_up;
+  Millis timeout{};
+  std::int32_t max_version = 0;
+  Outbox outbox;
+  RetryLimits limits;
+  Tables tables;
+};
+
+// A delivery that is an event.
+struct Incoming {
+  Delivery delivery;
+  event::SentEvent sent;
+};
+
+enum class Fate : std::uint8_t {
+  duplicate,
+  done,
+  rejected,
+  postponed,  // not begun: the transaction had lasted long enough
+};
+
+struct AttemptResult {
+  enum class Ended : std::uint8_t {
+    well,
+    failed,     // a handler, at `at`; rolled back
+    conflict,   // with another transaction (40001, 40P01): to be repeated
+    away,       // the database; nobody may know whether it was committed
+    overtaken,  // a retry: others have decided meanwhile
+  };
+  Ended ended = Ended::well;
+  std::size_t at = 0;
+  bool ended_transaction = false;  // that handler did
+  std::string why;
+  std::vector<Fate> fates{};           // of the deliveries, in their order
+  std::vector<std::string> reasons{};  // of business errors
+  bool dead = false;                   // given up
+};
+
+class Attempt {
+ public:
+  Attempt(std::shared_ptr<const Handlers> handlers, std::shared_ptr<sql::Connection> database)
+      : handlers_(std::move(handlers)), database_(std::move(database)) {}
+
+  // Up to the commit; `turn` goes on from there. No id may be there twice.
+  void handle_batch(const std::vector<Incoming>& batch, Turn& turn);
+  void handle_retry(const Kept& kept);
+  // Records that a retry has failed; gives up, with the hook, if no attempts are left.
+  void record_failure(const Kept& kept, const std::string& error, bool probe);
+
+  [[nodiscard]] const AttemptResult& result() const { return result_; }
+  [[nodiscard]] const HandlerLimit& limit() const { return limit_; }
+  [[nodiscard]] const std::shared_ptr<sql::Connection>& database() const { return database_; }
+  // Of the batch, the one that is in the handler; also while it runs.
+  [[nodiscard]] std::size_t current() const { return current_; }
+
+ private:
+  using Call = std::function<Handled(Handling&)>;
+  // Empty `why`: it went well.
+  struct Outcomes {
+    Handled handled;
+    AttemptResult::Ended ended = AttemptResult::Ended::well;
+    bool ended_transaction = false;
+    std::string why;
+  };
+  Outcomes call(const Call& handler, const Event& event, const Message& message, int attempt,
+                std::string_view last_error);
+  [[nodiscard]] bool transaction_is_open() const;
+  Result<void> run_new(sql::Transaction& transaction, const std::vector<Incoming>& batch);
+  void fail(const Error& error);
+
+  const std::shared_ptr<const Handlers> handlers_;
+  const std::shared_ptr<sql::Connection> database_;
+  HandlerLimit limit_;
+  std::atomic<std::size_t> current_{0};
+  AttemptResult result_;
+};
+
+}  // namespace baton::inbox

@@ -1,0 +1,356 @@
+#include "inbox/consumer_loop.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <utility>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/bad_request.h"
+#include "inbox/session.h"
+
+namespace baton::inbox {
+namespace {
+
+constexpr Millis kMinNap{100};
+constexpr Millis kMaxNap{1'000};
+constexpr Millis kBrokerCall{10'000};
+constexpr Millis kRetentionInterval{60'000};
+constexpr Millis kDeadLetterInterval{1'000};
+constexpr std::size_t kDeadLettersAtOnce = 100;
+constexpr std::int64_t kForgottenAtOnce = 1'000;
+constexpr int kRetriesAtOnce = 32;
+constexpr int kMaxAbandoned = 8;
+// How long a claimed retry is left alone, on top of the time of its handler.
+constexpr Millis kClaimMargin{10'000};
+// EX_SOFTWARE of sysexits.h
+constexpr int kOverrunExit = 70;
+
+sql::Kind kind_of(const std::string& url) {
+  return url.starts_with("sqlite:") ? sql::Kind::sqlite : sql::Kind::postgres;
+}
+
+std::shared_ptr<Handlers> make_handlers(const std::string& url, const ConsumerOptions& options,
+                                        Consumer::Handler handler) {
+  return std::make_shared<Handlers>(
+      Handlers{.handler = std::move(handler),
+               .on_give_up = options.on_give_up,
+               .timeout = options.handler_timeout,
+               .max_version = options.max_version,
+               .outbox = Outbox(options.outbox),
+               .limits = {.max_retries = options.max_retries,
+                          .delays = options.retry_delays,
+                          .claim_lead = options.handler_timeout + kClaimMargin},
+               .tables = Tables(kind_of(url), options.name, options.queue, options.time_shift)});
+}
+
+}  // namespace
+
+ConsumerLoop::ConsumerLoop(std::shared_ptr<Broker> broker, std::string database_url,
+                           ConsumerOptions options, Consumer::Handler handler)
+    : broker_(std::move(broker)),
+      database_url_(std::move(database_url)),
+      options_(std::move(options)),
+      handlers_(make_handlers(database_url_, options_, std::move(handler))),
+      breaker_(std::max(options_.breaker_after, 0)) {}
+
+Result<void> ConsumerLoop::check_options() const {
+  if (broker_ == nullptr || !handlers_->handler) return bad_request("no broker or no handler");
+  if (options_.name.empty() || options_.name.size() > kMaxEventText ||
+      printable(options_.name, kMaxEventText) != options_.name) {
+    return bad_request("a consumer has a name of 1 to 255 bytes without control characters");
+  }
+  if (options_.queue.empty()) return bad_request("a consumer needs the name of its queue");
+  if (!options_.bind.empty() && options_.exchange.empty()) {
+    return bad_request("to bind the queue " + options_.queue + ", name the exchange");
+  }
+  if (options_.batch < 1 || options_.batch > 1'000 || options_.prefetch < 1) {
+    return bad_request("batch is 1 to 1000, and prefetch at least 1");
+  }
+  if (options_.max_retries < 0 || options_.handler_timeout <= Millis{0} ||
+      options_.poll_interval <= Millis{0}) {
+    return bad_request("max_retries, handler_timeout or poll_interval is out of range");
+  }
+  if (options_.deduplication_window < std::chrono::hours{1}) {
+    return bad_request("a deduplication window under an hour would let duplicates through");
+  }
+  return {};
+}
+
+Result<void> ConsumerLoop::declare() {
+  Topology all = options_.topology;
+  if (!options_.bind.empty()) {
+    const auto has = [](const auto& list, const std::string& name) {
+      return std::any_of(list.begin(), list.end(),
+                         [&](const auto& one) { return one.name == name; });
+    };
+    if (!has(all.exchanges, options_.exchange)) all.exchanges.push_back({options_.exchange});
+    if (!has(all.queues, options_.queue)) all.queues.push_back({options_.queue});
+    for (const auto& pattern : options_.bind) {
+      const Topology::Binding binding{options_.exchange, pattern, options_.queue, {}};
+      if (std::find(all.bindings.begin(), all.bindings.end(), binding) == all.bindings.end()) {
+        all.bindings.push_back(binding);
+      }
+    }
+  }
+  if (all == Topology{}) return {};
+  return broker_->declare(all, BootClock::now() + kBrokerCall);
+}
+
+Result<void> ConsumerLoop::run(std::stop_token stop) {
+  if (auto ok = check_options(); !ok) return ok;
+  stop_ = std::move(stop);
+  failure_.reset();
+  while (!stopping() && !failure_) turn();
+  settle();
+  // What was not begun goes back to the queue, for others.
+  for (const Delivery& delivery : in_hand_) {
+    to_acknowledge_.push_back({delivery.tag, Settle::requeue});
+  }
+  settle();
+  in_hand_.clear();
+  subscription_.reset();
+  dead_letters_.reset();
+  database_.reset();
+  if (failure_) return *failure_;
+  return {};
+}
+
+void ConsumerLoop::turn() {
+  if (!connect_database() || !subscribe()) return;
+  if (breaker_.open()) {
+    probe();
+  } else {
+    take(options_.batch);
+    process();
+    for (int i = 0; i < kRetriesAtOnce && !stopping() && !breaker_.open(); ++i) {
+      if (!retry_due(false)) break;
+    }
+  }
+  keep_house();
+}
+
+// One at a time.
+void ConsumerLoop::probe() {
+  nap(options_.breaker_pause);
+  if (stopping()) return;
+  for (int i = 0; i < 2; ++i) {  // if there is none of one kind, the other
+    if (breaker_.next_probe() == Breaker::Probe::retry) {
+      if (retry_due(true)) return;
+    } else {
+      if (in_hand_.empty()) take(1);
+      if (in_hand_.empty()) continue;
+      Delivery one = std::move(in_hand_.front());
+      in_hand_.pop_front();
+      std::deque<Delivery> later;
+      later.swap(in_hand_);
+      in_hand_.push_back(std::move(one));
+      process();
+      in_hand_.insert(in_hand_.end(), std::make_move_iterator(later.begin()),
+                      std::make_move_iterator(later.end()));
+      return;
+    }
+  }
+}
+
+void ConsumerLoop::nap(Millis time) {
+  std::mutex nobody_elses;
+  std::unique_lock lock(nobody_elses);
+  std::condition_variable_any().wait_for(lock, stop_, time, [] { return false; });
+}
+
+void ConsumerLoop::pause(const std::string& why) {
+  if (!paused_) note(ConsumerNote::Kind::paused, "CONSUMER_PAUSED", nullptr, 0, why);
+  paused_ = true;
+  if (database_ != nullptr &&
+      (!database_->usable() || !database_->still_there() || !database_->idle())) {
+    database_.reset();
+  }
+  database_nap_ = std::clamp(database_nap_ * 2, kMinNap, kMaxNap);
+  nap(database_nap_);
+}
+
+bool ConsumerLoop::connect_database() {
+  while (!stopping()) {
+    if (database_ != nullptr && database_->usable() && database_->idle()) return true;
+    database_.reset();
+    sql::Options options{.name = "the inbox of " + options_.name,
+                         .application = "baton consumer " + options_.name,
+                         .create = false,
+                         .idle_in_transaction_timeout = options_.handler_timeout + Millis{5'000}};
+    auto opened = sql::Connection::open(database_url_, options);
+    if (!opened) {
+      if (!opened.error().retryable && !paused_) {
+        failure_ = opened.error();
+        return false;
+      }
+      pause(opened.error().message);
+      continue;
+    }
+    std::shared_ptr<sql::Connection> database(std::move(*opened));
+    if (auto there = handlers_->tables.check(*database); !there) {
+      if (there.error().code == Code::bad_store && !paused_) {
+        failure_ = there.error();
+        return false;
+      }
+      pause(there.error().message);
+      continue;
+    }
+    prepare_for_handlers(*database);
+    database_ = std::move(database);
+    database_nap_ = Millis{0};
+    if (std::exchange(paused_, false)) note(ConsumerNote::Kind::resumed, "CONSUMER_RESUMED");
+    return true;
+  }
+  return false;
+}
+
+bool ConsumerLoop::subscribe() {
+  while (!stopping() && subscription_ == nullptr) {
+    in_hand_.clear();  // the broker delivers it again
+    to_acknowledge_.clear();
+    auto made = declare();
+    if (made) {
+      auto opened = broker_->subscribe(options_.queue, {.prefetch = options_.prefetch},
+                                       BootClock::now() + kBrokerCall);
+      if (opened) {
+        subscription_ = std::move(*opened);
+        broker_nap_ = Millis{0};
+        broker_lost_ = false;
+        return true;
+      }
+      made = opened.error();
+    }
+    if (!made.error().retryable && !made.error().in_doubt && !broker_lost_) {
+      failure_ = made.error();
+      return false;
+    }
+    if (!broker_lost_) {
+      note(ConsumerNote::Kind::broker_lost, "BROKER_LOST", nullptr, 0, made.error().message);
+    }
+    broker_lost_ = true;
+    broker_nap_ = std::clamp(broker_nap_ * 2, kMinNap, kMaxNap);
+    nap(broker_nap_);
+  }
+  return subscription_ != nullptr;
+}
+
+void ConsumerLoop::take(std::size_t most) {
+  if (in_hand_.size() >= most) return;
+  auto deliveries = subscription_->take(
+      most - in_hand_.size(),
+      BootClock::now() + (in_hand_.empty() ? options_.poll_interval : Millis{0}));
+  if (!deliveries) {
+    note(ConsumerNote::Kind::broker_lost, "BROKER_LOST", nullptr, 0, deliveries.error().message);
+    broker_lost_ = true;
+    subscription_.reset();
+    in_hand_.clear();
+    to_acknowledge_.clear();
+    return;
+  }
+  for (auto& delivery : *deliveries) in_hand_.push_back(std::move(delivery));
+}
+
+void ConsumerLoop::settle() {
+  if (to_acknowledge_.empty() || subscription_ == nullptr) return;
+  const auto settlements = std::exchange(to_acknowledge_, {});
+  auto settled = subscription_->settle(settlements, BootClock::now() + kBrokerCall);
+  if (settled) return;
+  // They come again, and the ledger knows them.
+  note(ConsumerNote::Kind::broker_lost, "BROKER_LOST", nullptr, 0, settled.error().message);
+  broker_lost_ = true;
+  subscription_.reset();
+  in_hand_.clear();
+}
+
+bool ConsumerLoop::run_job(const std::shared_ptr<Attempt>& attempt,
+                           const std::function<void()>& job) {
+  bool overran = false;
+  const int socket = socket_of(*database_);
+  const auto overrun = [&] {
+    overran = true;
+    if (socket >= 0) {
+      (void)::shutdown(socket, SHUT_RDWR);
+      return;
+    }
+    std::fprintf(stderr,
+                 "baton: a handler of %s took longer than %lld ms and keeps the database locked; "
+                 "the process ends\n",
+                 options_.name.c_str(), static_cast<long long>(options_.handler_timeout.count()));
+    ::_exit(kOverrunExit);
+  };
+  // The job keeps what it uses, also if it never returns.
+  const bool returned = handler_thread_.run([attempt, job] { job(); }, attempt->limit(), overrun);
+  if (overran) database_.reset();
+  if (!returned && ++abandoned_ >= kMaxAbandoned) {
+    failure_ = Error{.code = Code::unavailable,
+                     .message = std::to_string(abandoned_) +
+                                " handlers have not returned: this process must be restarted"};
+  }
+  return !overran;
+}
+
+void ConsumerLoop::keep_house() {
+  if (database_ == nullptr || stopping()) return;
+  const Instant now = BootClock::now();
+  if (now >= next_dead_letters_) {
+    next_dead_letters_ = now + kDeadLetterInterval;
+    move_dead_letters();
+  }
+  if (database_ != nullptr && now >= next_retention_) {
+    auto forgotten = handlers_->tables.forget_old(
+        *database_, std::chrono::duration_cast<Millis>(options_.deduplication_window),
+        kForgottenAtOnce);
+    // As long as there is more, it goes on between the batches.
+    if (!forgotten || *forgotten < kForgottenAtOnce) next_retention_ = now + kRetentionInterval;
+  }
+}
+
+// What the broker itself gave up on.
+void ConsumerLoop::move_dead_letters() {
+  const auto drop = [&] {
+    dead_letters_.reset();
+    next_dead_letters_ = BootClock::now() + 10 * kDeadLetterInterval;
+  };
+  if (dead_letters_ == nullptr) {
+    auto opened = broker_->subscribe(options_.queue + ".dlq", {.prefetch = kDeadLettersAtOnce},
+                                     BootClock::now() + kBrokerCall);
+    if (!opened) return drop();  // a queue without dead letters has none
+    dead_letters_ = std::move(*opened);
+  }
+  auto letters = dead_letters_->take(kDeadLettersAtOnce, BootClock::now());
+  if (!letters) return drop();
+  std::vector<Settlement> moved;
+  for (const Delivery& letter : *letters) {
+    const auto sent = event::from_message(letter.message);
+    const auto kept = sent ? keep_new(
+                                 keep(*sent, letter.message),
+                                 [](Ledger ledger) { return keep_first(ledger, false); },
+                                 "the broker gave up on it")
+                           : keep_new(keep_poison(letter.message), bury, sent.error().message);
+    if (!kept) return drop();
+    moved.push_back({letter.tag, Settle::ack});
+    if (*kept) {
+      note(sent ? ConsumerNote::Kind::kept : ConsumerNote::Kind::poison, "DEAD_LETTER_MOVED",
+           sent ? &sent->event : nullptr);
+    }
+  }
+  if (moved.empty()) return;
+  if (!dead_letters_->settle(moved, BootClock::now() + kBrokerCall)) drop();
+}
+
+void ConsumerLoop::note(ConsumerNote::Kind kind, std::string_view message, const Event* event,
+                        int attempt, const std::string& reason,
+                        std::chrono::sys_time<Millis> occurred_at) const {
+  if (!options_.on_note) return;
+  options_.on_note({.kind = kind,
+                    .message = message,
+                    .event = event,
+                    .attempt = attempt,
+                    .reason = reason,
+                    .occurred_at = occurred_at});
+}
+
+}  // namespace baton::inbox

@@ -1,0 +1,336 @@
+// What a consumer does with deliveries and due retries.
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "inbox/consumer_loop.h"
+
+namespace baton::inbox {
+namespace {
+
+using Ended = AttemptResult::Ended;
+using Kind = ConsumerNote::Kind;
+
+constexpr int kMaxConflicts = 20;
+// A delivery that came back so often may have killed the processes that handled it: it is tried
+// from inbox_events, where attempts are counted before they begin.
+constexpr std::uint32_t kCrashes = 3;
+
+// Those that were in each other's way are not again.
+Millis conflict_pause() {
+  thread_local std::minstd_rand random{std::random_device{}()};
+  return Millis{1 + static_cast<int>(random() % 30)};
+}
+
+}  // namespace
+
+void ConsumerLoop::note_failure(const std::string& id) {
+  if (breaker_.failed(id)) {
+    note(Kind::breaker_opened, "CONSUMER_BREAKER_OPENED", nullptr, 0,
+         std::to_string(options_.breaker_after) + " different events failed in a row");
+  }
+}
+
+void ConsumerLoop::note_success() {
+  if (breaker_.succeeded()) note(Kind::breaker_closed, "CONSUMER_BREAKER_CLOSED");
+}
+
+void ConsumerLoop::process() {
+  while (!in_hand_.empty() && subscription_ != nullptr && !failure_) {
+    std::vector<Incoming> batch;
+    std::set<std::string> ids;
+    while (!in_hand_.empty() && batch.size() < options_.batch) {
+      Delivery& next = in_hand_.front();
+      auto sent = event::from_message(next.message);
+      const bool later_version =
+          sent && handlers_->max_version > 0 && sent->event.version > handlers_->max_version;
+      if (!sent || later_version || next.delivery_count >= kCrashes) {
+        if (!process_alone(next)) return;
+        in_hand_.pop_front();
+        continue;
+      }
+      // The same event twice: the second time it is a duplicate.
+      if (!ids.insert(sent->event.id).second) break;
+      batch.push_back({std::move(next), std::move(*sent)});
+      in_hand_.pop_front();
+    }
+    if (!batch.empty()) process_batch(std::move(batch));
+    settle();
+    if (breaker_.open()) return;
+  }
+  settle();
+}
+
+// A delivery that no handler gets now. False: told to stop while the database is away.
+bool ConsumerLoop::process_alone(Delivery delivery) {
+  auto sent = event::from_message(delivery.message);
+  const bool too_new =
+      sent && handlers_->max_version > 0 && sent->event.version > handlers_->max_version;
+  if (sent && !too_new) {
+    const auto kept = keep_new(
+        keep(*sent, delivery.message), [](Ledger ledger) { return keep_first(ledger, false); },
+        "delivered again and again; a handler may have killed its process");
+    if (!kept) return false;
+    tell({std::move(delivery), *sent}, Fate::duplicate, "");
+    if (*kept) note(Kind::kept, "EVENT_KEPT_FIRST", &sent->event);
+    return true;
+  }
+  KeptMessage poison = keep_poison(delivery.message);
+  const std::string why = sent ? "version " + std::to_string(sent->event.version) +
+                                     " is not known here; up to " +
+                                     std::to_string(handlers_->max_version) + " are"
+                               : sent.error().message;
+  if (sent) poison = keep(*sent, delivery.message);
+  const auto kept = keep_new(poison, bury, why);
+  if (!kept) return false;
+  acknowledge(delivery.tag);
+  if (*kept) {
+    note(Kind::poison, "EVENT_POISON", &poison.event, 0, why);
+  } else {
+    note(Kind::skipped, "EVENT_SKIPPED_IDEMPOTENT", &poison.event);
+  }
+  return true;
+}
+
+// Puts a message that the ledger does not know into both tables. False: it knows it. Nothing: told
+// to stop before the database answered.
+std::optional<bool> ConsumerLoop::keep_new(const KeptMessage& kept, const Decide& decide,
+                                           const std::string& error) {
+  while (connect_database()) {
+    bool fresh = false;
+    auto done = database_->transaction([&](sql::Transaction& transaction) -> Result<void> {
+      const Decision decision = decide(Ledger());
+      auto entered = handlers_->tables.enter(transaction, {kept.event_id}, *decision.ledger);
+      if (!entered) return entered.error();
+      fresh = !entered->empty() && !decision.moot;
+      if (!fresh) return {};
+      return handlers_->tables.insert(transaction, kept, decision, error);
+    });
+    if (done) return fresh;
+    // Text that the database refuses, although it is valid: it is kept as bytes.
+    if (done.error().code == Code::bad_request && !kept.raw) {
+      return keep_new(keep_poison(kept.message), bury, done.error().message);
+    }
+    pause(done.error().message);
+  }
+  return {};
+}
+
+void ConsumerLoop::tell(const Incoming& one, Fate fate, const std::string& reason) {
+  const Event& event = one.sent.event;
+  acknowledge(one.delivery.tag);
+  switch (fate) {
+    case Fate::duplicate:
+      note(Kind::skipped, "EVENT_SKIPPED_IDEMPOTENT", &event, 0, {}, one.sent.occurred_at);
+      return;
+    case Fate::done:
+      note(Kind::processed, "EVENT_PROCESSED", &event, 1, {}, one.sent.occurred_at);
+      return note_success();
+    case Fate::rejected:
+      note(Kind::rejected, "BUSINESS_VALIDATION_FAILED", &event, 1, reason, one.sent.occurred_at);
+      return note_success();
+    case Fate::postponed: return;
+  }
+}
+
+// False: told to stop, nothing is known. Conflicts and outages are repeated here.
+bool ConsumerLoop::run_batch(const std::vector<Incoming>& batch, AttemptResult& result,
+                             bool& overran) {
+  overran = false;
+  for (int conflicts = 0; connect_database();) {
+    const auto shared = std::make_shared<const std::vector<Incoming>>(batch);
+    const auto attempt = std::make_shared<Attempt>(handlers_, database_);
+    const auto turn = std::make_shared<Turn>();
+    if (!run_job(attempt, [attempt, shared, turn] { attempt->handle_batch(*shared, *turn); })) {
+      overran = true;
+      result = {.ended = Ended::failed,
+                .at = attempt->current(),
+                .why = "the handler took longer than " +
+                       std::to_string(handlers_->timeout.count()) + " ms"};
+      return true;
+    }
+    result = attempt->result();
+    if (result.ended == Ended::away) {
+      pause(result.why);
+    } else if (result.ended == Ended::conflict && ++conflicts <= kMaxConflicts) {
+      nap(conflict_pause());
+    } else {
+      if (result.ended == Ended::conflict) result.ended = Ended::failed;
+      return true;
+    }
+  }
+  return false;
+}
+
+void ConsumerLoop::process_batch(std::vector<Incoming> batch) {
+  AttemptResult result;
+  bool overran = false;
+  const auto put_back = [&](auto begin) {
+    for (auto it = batch.end(); it != begin;) in_hand_.push_front(std::move((--it)->delivery));
+  };
+  if (!run_batch(batch, result, overran)) return put_back(batch.begin());
+  if (result.ended == Ended::well) {
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (result.fates[i] != Fate::postponed) tell(batch[i], result.fates[i], result.reasons[i]);
+    }
+    for (std::size_t i = batch.size(); i-- > 0;) {
+      if (result.fates[i] == Fate::postponed) in_hand_.push_front(std::move(batch[i].delivery));
+    }
+    return;
+  }
+  if (result.ended_transaction && !withdraw(batch, result)) return put_back(batch.begin());
+  if (overran || batch.size() == 1) {
+    Incoming culprit = std::move(batch[result.at]);
+    batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(result.at));
+    put_back(batch.begin());
+    if (!fail_fresh(culprit, result.why)) in_hand_.push_front(std::move(culprit.delivery));
+    return;
+  }
+  // Which of the others would have failed, too, nobody knows.
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (stopping() || failure_ || breaker_.open()) {
+      return put_back(batch.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    std::vector<Incoming> alone;
+    alone.push_back(std::move(batch[i]));
+    process_batch(std::move(alone));
+  }
+}
+
+// A handler that commits has committed the ids of the whole batch; those behind it in the batch
+// have not been handled.
+bool ConsumerLoop::withdraw(const std::vector<Incoming>& batch, const AttemptResult& result) {
+  while (connect_database()) {
+    auto done = database_->transaction([&](sql::Transaction& transaction) -> Result<void> {
+      for (std::size_t i = result.at + 1; i < batch.size(); ++i) {
+        if (result.fates[i] != Fate::done) continue;
+        auto left = handlers_->tables.leave(transaction, batch[i].sent.event.id);
+        if (!left) return left;
+      }
+      return {};
+    });
+    if (done) return true;
+    pause(done.error().message);
+  }
+  return false;
+}
+
+bool ConsumerLoop::fail_fresh(const Incoming& one, const std::string& why) {
+  const auto kept = keep_new(
+      keep(one.sent, one.delivery.message),
+      [&](Ledger ledger) { return fail_delivery(ledger, handlers_->limits); }, why);
+  if (!kept) return false;
+  if (!*kept) {  // another replica has decided meanwhile
+    tell(one, Fate::duplicate, "");
+    return true;
+  }
+  acknowledge(one.delivery.tag);
+  note(Kind::failed, "TECHNICAL_FAILURE", &one.sent.event, 1, why, one.sent.occurred_at);
+  note_failure(one.sent.event.id);
+  return true;
+}
+
+// False: none is due.
+bool ConsumerLoop::retry_due(bool probing) {
+  if (!connect_database()) return false;
+  std::optional<Kept> claimed;
+  bool give_up = false;
+  auto done = database_->transaction([&](sql::Transaction& transaction) -> Result<void> {
+    auto due = handlers_->tables.lock_due(transaction);
+    if (!due) return due.error();
+    if (!*due) return {};
+    claimed = std::move(**due);
+    const Decision decision = claim(claimed->row, handlers_->limits);
+    give_up = decision.run_hook;
+    if (give_up) return {};
+    claimed->row = decision.row;
+    return handlers_->tables.update(transaction, claimed->event_id, decision, "");
+  });
+  if (!done) {
+    pause(done.error().message);
+    return false;
+  }
+  if (!claimed) return false;
+  if (give_up) {
+    record_failure(*claimed, claimed->last_error, false);
+    return true;
+  }
+  for (int conflicts = 0; connect_database();) {
+    const auto attempt = std::make_shared<Attempt>(handlers_, database_);
+    const auto kept = std::make_shared<const Kept>(*claimed);
+    const bool in_time = run_job(attempt, [attempt, kept] { attempt->handle_retry(*kept); });
+    const AttemptResult result =
+        in_time ? attempt->result()
+                : AttemptResult{.ended = Ended::failed, .why = "the handler took too long"};
+    const auto sent = event::from_message(claimed->message);
+    const Event* event = sent ? &sent->event : nullptr;
+    const int number = claimed->row.retries + 1;
+    if (result.ended == Ended::away) {
+      // The claim may run out meanwhile; then it is overtaken, or the row is claimed again.
+      pause(result.why);
+      continue;
+    }
+    if (result.ended == Ended::conflict && ++conflicts <= kMaxConflicts) {
+      nap(conflict_pause());
+      continue;
+    }
+    if (result.ended == Ended::well) {
+      const bool rejected = result.fates.front() == Fate::rejected;
+      note(rejected ? Kind::rejected : Kind::processed,
+           rejected ? "BUSINESS_VALIDATION_FAILED" : "EVENT_PROCESSED", event, number,
+           result.reasons.front(), sent ? sent->occurred_at : event::WallTime{});
+      note_success();
+    } else if (result.ended != Ended::overtaken) {
+      record_failure(*claimed, result.why, probing);
+      note_failure(claimed->event_id);
+    }
+    return true;
+  }
+  return false;
+}
+
+void ConsumerLoop::record_failure(const Kept& kept, const std::string& why, bool probing) {
+  const auto sent = event::from_message(kept.message);
+  const Event* event = sent ? &sent->event : nullptr;
+  const int number = kept.row.retries + 1;
+  std::string hook_error;
+  for (int conflicts = 0; connect_database();) {
+    if (!hook_error.empty()) {
+      auto done = database_->transaction([&](sql::Transaction& transaction) -> Result<void> {
+        const auto row = handlers_->tables.lock(transaction, kept.event_id);
+        if (!row) return row.error();
+        return handlers_->tables.update(transaction, kept.event_id,
+                                        fail_hook(*row, kept.row.claim, handlers_->limits),
+                                        "on_give_up failed: " + hook_error + "; before: " + why);
+      });
+      if (done) return note(Kind::hook_failed, "GIVE_UP_HOOK_FAILED", event, number, hook_error);
+      pause(done.error().message);
+      continue;
+    }
+    const auto attempt = std::make_shared<Attempt>(handlers_, database_);
+    const auto own = std::make_shared<const Kept>(kept);
+    const bool in_time = run_job(
+        attempt, [attempt, own, why, probing] { attempt->record_failure(*own, why, probing); });
+    if (!in_time) {
+      hook_error = "it took too long";
+      continue;
+    }
+    const AttemptResult& result = attempt->result();
+    if (result.ended == Ended::away) {
+      pause(result.why);
+    } else if (result.ended == Ended::conflict && ++conflicts <= kMaxConflicts) {
+      nap(conflict_pause());
+    } else if (result.ended == Ended::failed || result.ended == Ended::conflict) {
+      hook_error = result.why;
+    } else {
+      if (result.ended == Ended::overtaken) return;
+      note(result.dead ? Kind::dead : Kind::failed,
+           result.dead ? "EVENT_DEAD" : "TECHNICAL_FAILURE", event, number, why);
+      return;
+    }
+  }
+}
+
+}  // namespace baton::inbox

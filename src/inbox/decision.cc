@@ -1,0 +1,138 @@
+#include "inbox/decision.h"
+
+#include <array>
+#include <utility>
+
+#include "inbox/inbox_table.h"
+
+namespace baton::inbox {
+namespace {
+
+constexpr std::array<std::pair<Outcome, std::string_view>, 5> kOutcomes{{
+    {Outcome::done, outcome::done},
+    {Outcome::rejected, outcome::rejected},
+    {Outcome::retrying, outcome::retrying},
+    {Outcome::dead, outcome::dead},
+    {Outcome::discarded, outcome::discarded},
+}};
+constexpr std::array<std::pair<Status, std::string_view>, 4> kStatuses{{
+    {Status::retry, status::retry},
+    {Status::held, status::held},
+    {Status::dead, status::dead},
+    {Status::discarded, status::discarded},
+}};
+
+template <typename Table, typename Key>
+std::string_view find_text(const Table& table, Key key) {
+  for (const auto& [value, text] : table) {
+    if (value == key) return text;
+  }
+  return {};
+}
+
+template <typename Value, typename Table>
+std::optional<Value> find_value(const Table& table, std::string_view text) {
+  for (const auto& [value, its_text] : table) {
+    if (its_text == text) return value;
+  }
+  return {};
+}
+
+Decision moot() { return {.moot = true}; }
+
+Decision put(Outcome ledger, const Trouble& row, Millis due_in = Millis{0}) {
+  return {.ledger = ledger, .rows = Decision::Rows::put, .row = row, .due_in = due_in};
+}
+
+bool has_claim(const Row& row, std::int64_t claim) {
+  return row && row->status == Status::retry && row->claim == claim;
+}
+
+Decision give_up(const Trouble& row) {
+  Decision decision =
+      put(Outcome::dead, {.status = Status::dead, .retries = row.retries, .claim = row.claim + 1});
+  decision.run_hook = true;
+  return decision;
+}
+
+Decision try_again(int retries, std::int64_t claim, Millis due_in) {
+  return put(Outcome::retrying, {.status = Status::retry, .retries = retries, .claim = claim},
+             due_in);
+}
+
+}  // namespace
+
+std::string_view text_of(Outcome outcome) { return find_text(kOutcomes, outcome); }
+std::string_view text_of(Status status) { return find_text(kStatuses, status); }
+std::optional<Outcome> parse_outcome(std::string_view text) {
+  return find_value<Outcome>(kOutcomes, text);
+}
+std::optional<Status> parse_status(std::string_view text) {
+  return find_value<Status>(kStatuses, text);
+}
+
+Decision deliver(Ledger ledger, bool behind) {
+  if (ledger) return moot();
+  if (behind) return put(Outcome::retrying, {.status = Status::held});
+  return {.ledger = Outcome::done, .run_handler = true};
+}
+
+Decision fail_delivery(Ledger ledger, const RetryLimits& limits) {
+  if (ledger) return moot();
+  return try_again(0, 0, limits.delay_before(0));
+}
+
+Decision keep_first(Ledger ledger, bool behind) {
+  if (ledger) return moot();
+  return put(Outcome::retrying, {.status = behind ? Status::held : Status::retry});
+}
+
+Decision bury(Ledger ledger) {
+  if (ledger) return moot();
+  return put(Outcome::dead, {.status = Status::dead});
+}
+
+Decision claim(const Trouble& row, const RetryLimits& limits) {
+  if (row.status != Status::retry && row.status != Status::held) return moot();
+  if (row.retries >= limits.max_retries) return give_up(row);
+  Decision decision = try_again(row.retries + 1, row.claim + 1, limits.claim_lead);
+  decision.run_handler = true;  // in a transaction of its own, behind this one
+  return decision;
+}
+
+Decision retry(const Row& row, std::int64_t claim, Outcome outcome) {
+  if (!has_claim(row, claim)) return moot();
+  return {.ledger = outcome, .rows = Decision::Rows::erase, .run_handler = true};
+}
+
+Decision fail_retry(const Row& row, std::int64_t claim, bool probe, const RetryLimits& limits) {
+  if (!has_claim(row, claim)) return moot();
+  if (probe) return try_again(row->retries - 1, claim + 1, limits.delay_before(row->retries - 1));
+  if (row->retries >= limits.max_retries) return give_up(*row);
+  return try_again(row->retries, claim + 1, limits.delay_before(row->retries));
+}
+
+Decision fail_hook(const Row& row, std::int64_t claim, const RetryLimits& limits) {
+  if (!has_claim(row, claim)) return moot();
+  const int times = std::clamp(row->retries - limits.max_retries, 0, 10);
+  // Past the limit it counts how often the hook has failed.
+  return try_again(row->retries + 1, claim + 1,
+                   std::min(kMaxHookDelay, kMinHookDelay * (std::int64_t{1} << times)));
+}
+
+Decision redrive(const Row& row) {
+  if (!row || row->status != Status::dead) return moot();
+  return try_again(0, row->claim + 1, Millis{0});
+}
+
+Decision discard(const Row& row) {
+  if (!row || row->status == Status::discarded) return moot();
+  return put(Outcome::discarded,
+             {.status = Status::discarded, .retries = row->retries, .claim = row->claim + 1});
+}
+
+bool ages_out(Outcome outcome) {
+  return outcome == Outcome::done || outcome == Outcome::rejected || outcome == Outcome::discarded;
+}
+
+}  // namespace baton::inbox

@@ -1,0 +1,107 @@
+#pragma once
+
+// What the two tables of the inbox must say about one event of one consumer: pure decisions, made
+// inside a transaction that has the rows locked. tests/explore/consumer_world.h explores them.
+//
+//            delivery ──▶ handled ─────────────────────────────▶ ledger done | rejected, no row
+//               │                                                   ▲
+//               ├─ failed, crash loop, dead letter of the broker ─▶ RETRY ──▶ claim ──▶ handled
+//               │                                                 ▲   ▲         │
+//               │                  first of its aggregate: claim ─┘   └─ failed ┤ attempts used up:
+//               ├─ behind another of its aggregate ─▶ HELD            redrive ┐ ▼ with the hook
+//               └─ no event at all ─────────────────────────────────────────▶ DEAD ──▶ DISCARDED
+//
+// RETRY and HELD: the ledger says `retrying`. DEAD: `dead`. DISCARDED: `discarded`. An event that
+// the ledger does not know has no row. Only what is settled for good ages out of the ledger.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "baton/clock.h"
+#include "baton/export.h"
+
+namespace baton::inbox {
+
+enum class Outcome : std::uint8_t { done, rejected, retrying, dead, discarded };
+enum class Status : std::uint8_t { retry, held, dead, discarded };
+
+// As they are written in the tables.
+[[nodiscard]] BATON_EXPORT std::string_view text_of(Outcome outcome);
+[[nodiscard]] BATON_EXPORT std::string_view text_of(Status status);
+[[nodiscard]] BATON_EXPORT std::optional<Outcome> parse_outcome(std::string_view text);
+[[nodiscard]] BATON_EXPORT std::optional<Status> parse_status(std::string_view text);
+
+// A row of inbox_events.
+struct Trouble {
+  Status status = Status::retry;
+  int retries = 0;         // that have begun
+  std::int64_t claim = 0;  // only who knows the latest may go on; it never goes back
+  bool operator==(const Trouble&) const = default;
+};
+
+struct RetryLimits {
+  int max_retries = 5;
+  std::vector<Millis> delays;  // before the first retry, the second, …; the last one repeats
+  Millis claim_lead{0};        // how long a claimed retry is left alone: longer than a handler runs
+
+  [[nodiscard]] Millis delay_before(int retry) const {
+    if (delays.empty()) return Millis{0};
+    const auto last = static_cast<int>(delays.size()) - 1;
+    return delays[static_cast<std::size_t>(std::clamp(retry, 0, last))];
+  }
+};
+
+// How long until the next try of an on_give_up hook that fails.
+inline constexpr Millis kMinHookDelay{10'000};
+inline constexpr Millis kMaxHookDelay{300'000};
+
+// What to write, in one transaction.
+struct Decision {
+  enum class Rows : std::uint8_t { keep, put, erase };
+
+  bool moot = false;                // others have decided: write nothing
+  std::optional<Outcome> ledger{};  // none: as it is
+  Rows rows = Rows::keep;
+  Trouble row{};             // to put
+  Millis due_in{0};          // next_retry_at of that row, if it is RETRY
+  bool run_handler = false;  // in the same transaction, first
+  bool run_hook = false;     // on_give_up
+};
+
+using Ledger = std::optional<Outcome>;  // none: the event is not there
+using Row = std::optional<Trouble>;
+
+// A delivery of an event. `behind`: an earlier event of its aggregate is in trouble, and order is
+// asked for. Moot: a duplicate.
+[[nodiscard]] BATON_EXPORT Decision deliver(Ledger ledger, bool behind);
+// Its handler has failed and was rolled back.
+[[nodiscard]] BATON_EXPORT Decision fail_delivery(Ledger ledger, const RetryLimits& limits);
+// What the broker gave up on, or delivers again and again because the handler kills its process:
+// kept here first, due at once.
+[[nodiscard]] BATON_EXPORT Decision keep_first(Ledger ledger, bool behind);
+// What is no event. Nobody can compensate for it, so no hook runs.
+[[nodiscard]] BATON_EXPORT Decision bury(Ledger ledger);
+
+// A due retry, or a HELD event that has become the first of its aggregate: counts the attempt
+// before it starts. With the attempts used up (the last one died) it gives up instead.
+[[nodiscard]] BATON_EXPORT Decision claim(const Trouble& row, const RetryLimits& limits);
+// Inside the transaction of the handler. Moot: the claim was overtaken.
+[[nodiscard]] BATON_EXPORT Decision retry(const Row& row, std::int64_t claim, Outcome outcome);
+// The handler of a claimed retry has failed and was rolled back. `probe`: of an open breaker; it
+// gives its attempt back.
+[[nodiscard]] BATON_EXPORT Decision fail_retry(const Row& row, std::int64_t claim, bool probe,
+                                               const RetryLimits& limits);
+// The hook has failed and was rolled back.
+[[nodiscard]] BATON_EXPORT Decision fail_hook(const Row& row, std::int64_t claim,
+                                              const RetryLimits& limits);
+
+// What operators do. Moot: the row is not in a state for it.
+[[nodiscard]] BATON_EXPORT Decision redrive(const Row& row);
+[[nodiscard]] BATON_EXPORT Decision discard(const Row& row);
+
+[[nodiscard]] BATON_EXPORT bool ages_out(Outcome outcome);
+
+}  // namespace baton::inbox

@@ -1,0 +1,60 @@
+#include "inbox/session.h"
+
+#ifdef BATON_HAS_STORE_POSTGRES
+#include <libpq-fe.h>
+
+#include "sql/postgres_error.h"
+#endif
+#ifdef BATON_HAS_STORE_SQLITE
+#include <sqlite3.h>
+#endif
+
+namespace baton::inbox {
+
+SessionState look_at(sql::Connection& session) {
+  SessionState state;
+#ifdef BATON_HAS_STORE_POSTGRES
+  if (PGconn* postgres = session.postgres(); postgres != nullptr) {
+    if (!session.still_there()) {
+      state.lost = true;
+      state.why = "the connection to the database is lost";
+      return state;
+    }
+    switch (PQtransactionStatus(postgres)) {
+      case PQTRANS_INTRANS: state.open = true; return state;
+      case PQTRANS_INERROR: {
+        const std::string_view message = PQerrorMessage(postgres);
+        state.sqlstate = sql::sqlstate_in(message);
+        state.why = "a statement of the handler failed: " + sql::readable(message);
+        return state;
+      }
+      case PQTRANS_IDLE: state.ended = true; break;
+      case PQTRANS_ACTIVE: state.why = "the handler left a statement unfinished"; break;
+      case PQTRANS_UNKNOWN: state.lost = true; break;
+    }
+  }
+#endif
+#ifdef BATON_HAS_STORE_SQLITE
+  if (sqlite3* sqlite = session.sqlite(); sqlite != nullptr) {
+    state.open = sqlite3_get_autocommit(sqlite) == 0;
+    state.ended = !state.open;
+  }
+#endif
+  if (state.ended) state.why = "the handler ended the transaction of the consumer";
+  return state;
+}
+
+void prepare_for_handlers(sql::Connection& session) {
+#ifdef BATON_HAS_STORE_POSTGRES
+  if (session.postgres() != nullptr) PQsetErrorVerbosity(session.postgres(), PQERRORS_VERBOSE);
+#endif
+}
+
+int socket_of(sql::Connection& session) {
+#ifdef BATON_HAS_STORE_POSTGRES
+  if (session.postgres() != nullptr) return PQsocket(session.postgres());
+#endif
+  return -1;
+}
+
+}  // namespace baton::inbox

@@ -1,0 +1,164 @@
+#pragma once
+
+// The one thread that reads, publishes and marks, for all lanes that this replica owns:
+//
+//   Partitions: a thread a lane          Engine: one thread
+//   serve(partition, stop) ──adds──▶  lanes ──▶ take over ─▶ look ─▶ publish ─▶ confirms ─▶ mark
+//        waits until it is over  ◀──────┴─────────────────────── one Publisher, one window
+//
+// A lane whose partition is lost is dropped at once, with all that is in memory of it. One that is
+// told to end is drained first: nothing more is published, what is unconfirmed is waited for and
+// marked. Trouble with the database drops the memory of all lanes, and they are taken over again;
+// trouble with the broker drops nothing.
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "baton/partitions.h"
+#include "baton/relay.h"
+#include "relay/bodies.h"
+#include "relay/interrupt.h"
+#include "relay/lane_tables.h"
+#include "relay/look.h"
+#include "relay/wakeup.h"
+
+namespace baton::relay {
+
+// Between tries to reach a database or broker that is away.
+inline constexpr Millis kFirstBackoff{100};
+inline constexpr Millis kMaxBackoff{1'000};
+
+class Engine {
+ public:
+  Engine(std::unique_ptr<LaneTables> tables, std::shared_ptr<Broker> broker, RelayOptions options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Until `stop`, and then until the lanes have gone.
+  void run(const std::stop_token& stop);
+
+  // The work of a partition. Returns when it is over.
+  void serve(Partition& partition, const std::stop_token& stop);
+
+  // That of the tables, once they were open.
+  [[nodiscard]] std::string identity() const;
+  void wait_for_identity(const std::stop_token& stop) const;
+
+  [[nodiscard]] RelayStats stats() const;
+
+ private:
+  struct Lane {
+    explicit Lane(const Partition& of);
+
+    Partition partition;
+    const OwnedLane owned;
+    std::optional<Look> look;  // none: to be taken over
+    Bodies messages;           // of rows that the look knows, not of all
+    std::uint64_t memory = 0;  // a number that is never used twice
+    std::size_t unconfirmed = 0;
+    std::optional<Instant> drain_until;
+
+    // Under the mutex of the engine:
+    bool ending = false;
+    bool lost = false;
+    bool over = false;
+  };
+  using LanePtr = std::shared_ptr<Lane>;
+
+  struct InFlight {
+    LanePtr lane;
+    std::uint64_t memory = 0;
+    Row row;
+    std::string event_id;
+    event::WallTime occurred_at;
+  };
+  struct Outbound {
+    std::vector<Message> messages;
+    std::vector<InFlight> rows;
+  };
+
+  // engine.cc
+  void turn();
+  [[nodiscard]] Result<bool> work();
+  void sync_lanes();
+  [[nodiscard]] bool is_over(Lane& lane, bool ending, bool lost);
+  void finish(const LanePtr& lane);
+  void drop_memory(Lane& lane);
+  void drop_fenced(const std::set<int>& fenced);
+  void connect();
+  void database_trouble(const Error& error);
+  void report();
+  Result<bool> take_over_lanes();
+  Result<bool> look();
+  Result<bool> read_heads();
+  Result<void> keep_house();
+  Result<void> rest();
+  Result<void> sleep();
+  [[nodiscard]] bool idle() const;
+  [[nodiscard]] Instant next_due() const;
+  [[nodiscard]] std::vector<OwnedLane> owned() const;
+  void tell(RelayEvent event) const;
+
+  // engine_publish.cc
+  Result<bool> publish();
+  [[nodiscard]] bool can_publish(Instant now);
+  Result<void> prepare_publisher();
+  Result<void> gather(const LanePtr& lane, Outbound& out);
+  Result<void> fetch_missing(Lane& lane, const std::vector<Row>& rows);
+  void send(Outbound out);
+  bool collect_confirms(Deadline by);
+  void confirmed(const Confirm& confirm);
+  void count(const InFlight& sent, const Confirm& confirm);
+  void broker_trouble(const Error& error);
+  Result<bool> write_marks();
+
+  const std::unique_ptr<LaneTables> tables_;
+  const std::shared_ptr<Broker> broker_;
+  const RelayOptions options_;
+  const LookOptions look_options_;
+  const Interrupt interrupt_;
+
+  // Only the thread of run() uses these.
+  std::vector<LanePtr> lanes_;
+  std::unique_ptr<Publisher> publisher_;
+  bool declared_ = false;
+  std::unordered_map<std::uint64_t, InFlight> in_flight_;  // by tag
+  Window window_;
+  WakeUp wakeup_;
+  bool open_ = false;
+  std::size_t first_lane_ = 0;  // that may publish first: each in turn
+  std::uint64_t last_memory_ = 0;
+  Instant connect_at_{};
+  Instant publish_at_{};
+  Instant heads_at_{};
+  BootClock::duration heads_took_{0};
+  Instant show_at_{};
+  Instant sweep_at_{};
+  Instant alive_at_{};
+  Millis database_backoff_{0};
+  Millis broker_backoff_{0};
+  Millis confirm_wait_{1};
+  std::optional<Instant> unwritten_since_;
+  std::optional<Error> database_trouble_;
+  std::optional<Error> broker_trouble_;
+  std::string reported_;
+  RelayStats counts_;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::vector<LanePtr> arriving_;
+  std::string identity_;
+  bool running_ = true;
+  RelayStats stats_;
+};
+
+}  // namespace baton::relay

@@ -1,0 +1,28 @@
+-- Pages of looks that were begun. Of each lane: $1 its number, $2 its token, $3 the snapshot of the
+-- look before, $4 that of this one, $5 the last position of the page before. $6 most rows of each,
+-- $7 most bytes of all.
+WITH mine AS MATERIALIZED (
+  SELECT m.lane, m.known::pg_snapshot AS known, m.now::pg_snapshot AS now, m.behind
+  FROM unnest($1::smallint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+       AS m (lane, token, known, now, behind)
+  JOIN $schema.outbox_lane l ON l.lane = m.lane AND l.token = m.token
+),
+found AS (
+  SELECT m.lane AS mine, p.*,
+         pg_catalog.octet_length(p.payload) + pg_catalog.octet_length(p.headers) AS bytes
+  FROM mine m LEFT JOIN LATERAL (
+    SELECT e.* FROM $schema.outbox_events e
+    WHERE e.lane = m.lane AND e.position > m.behind
+      AND e.status = 'PENDING' AND e.next_retry_at IS NULL
+      AND pg_catalog.pg_visible_in_snapshot(e.xid, m.now)
+      AND NOT pg_catalog.pg_visible_in_snapshot(e.xid, m.known)
+    ORDER BY e.position LIMIT $6::bigint) p ON true
+)
+SELECT '', f.mine::text, f.lane, f.position, f.xid::text, f.retry_count, f.bytes,
+       (extract(epoch FROM f.created_at) * 1000)::bigint,
+       f.event_id::text, f.type, f.aggregate_type, f.aggregate_id, f.exchange, f.routing_key,
+       CASE WHEN pg_catalog.sum(f.bytes) OVER (ORDER BY f.mine, f.position) <= $7::bigint
+            THEN f.payload END,
+       f.headers, f.correlation_id, f.causation_id, f.traceparent, f.version
+FROM found f
+ORDER BY f.mine, f.position

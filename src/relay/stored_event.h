@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+
+#include "relay/lane_tables.h"
+#include "sql/value.h"
+
+namespace baton::relay {
+
+// A row of look.sql, page.sql or fetch.sql, from its column `at` on: lane, position, xid, attempts,
+// bytes, when it was added, and then outbox::kEventColumns. Nothing if the row has no position.
+struct StoredEvent {
+  int lane = 0;
+  Row row;
+  std::optional<Outgoing> outgoing;  // if the payload was read
+};
+
+[[nodiscard]] std::optional<StoredEvent> read_event(const sql::Row& row, std::size_t at);
+
+// What a full queue refuses: the unit that backs off.
+[[nodiscard]] std::string route_of(const std::string& exchange, const std::string& routing_key);
+
+}  // namespace baton::relay

@@ -1,0 +1,309 @@
+// The relay of an outbox in an SQLite file, with the embedded broker. Times are scaled.
+
+#include "baton/relay.h"
+
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "baton/memory_store.h"
+#include "baton/outbox.h"
+#include "support/relay_support.h"
+
+namespace baton::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SqliteRelay : public ::testing::Test {
+ protected:
+  SqliteRelay() {
+    sqlite3_open((dir_ / "shop.db").c_str(), &database_);
+    sqlite3_busy_timeout(database_, 30'000);
+    sql("PRAGMA journal_mode = WAL");
+    install_outbox(database_).value();
+    broker_->declare(shop_topology(), soon()).value();
+  }
+  ~SqliteRelay() override { sqlite3_close(database_); }
+
+  std::string sql(const std::string& text) {
+    std::string first;
+    const auto keep = [](void* into, int, char** values, char**) {
+      auto& kept = *static_cast<std::string*>(into);
+      if (kept.empty() && values[0] != nullptr) kept = values[0];
+      return 0;
+    };
+    char* problem = nullptr;
+    if (sqlite3_exec(database_, text.c_str(), keep, &first, &problem) != SQLITE_OK) {
+      const std::string what = problem;
+      sqlite3_free(problem);
+      throw std::runtime_error(what);
+    }
+    return first;
+  }
+
+  // In a transaction of its own.
+  std::string add(const std::string& aggregate, const std::string& type = "OrderPlaced",
+                  const std::string& payload = "{}") {
+    sql("BEGIN IMMEDIATE");
+    auto id = outbox_.add(database_, {.type = type, .aggregate = aggregate, .payload = payload});
+    sql("COMMIT");
+    return id.value();
+  }
+
+  std::string url() const { return "sqlite:" + (dir_ / "shop.db").string(); }
+  RelayOptions options() {
+    return {.ttl = 2s, .max_attempts = 3, .first_delay = 20ms, .on_error = [this](const Error& e) {
+              const std::lock_guard lock(mutex_);
+              errors_ += e.message + "\n";
+            }};
+  }
+  std::string errors() const {
+    const std::lock_guard lock(mutex_);
+    return errors_;
+  }
+  std::string status(const std::string& id) {
+    return sql("SELECT status FROM outbox_events WHERE event_id = '" + id + "'");
+  }
+  bool becomes(const std::string& id, const std::string& wanted) {
+    return poll_until([&] { return status(id) == wanted; });
+  }
+
+  TempDir dir_ = TempDir::in_memory("relay");
+  sqlite3* database_ = nullptr;
+  LockClient locks_ = LockClient::make(make_memory_store(), {.owner = "one"}).value();
+  std::shared_ptr<Broker> broker_ =
+      Broker::open("embedded:" + (dir_ / "broker.db").string()).value();
+  const Outbox outbox_{{.exchange = "shop"}};
+  mutable std::mutex mutex_;
+  std::string errors_;
+};
+
+TEST_F(SqliteRelay, an_event_is_published_if_and_only_if_its_transaction_commits) {
+  Relay relay(locks_, url(), broker_, options());
+  relay.start().value();
+  const Spy spy(broker_, "all");
+  sql("BEGIN IMMEDIATE");
+  const auto undone = outbox_.add(database_, {.type = "OrderPlaced", .aggregate = "o-1"}).value();
+  sql("ROLLBACK");
+  const std::string id = add("o-1", "OrderPlaced", R"({"total":3})");
+  ASSERT_TRUE(spy.wait_for(1)) << errors();
+  const Message message = spy.messages().front();
+  EXPECT_EQ(message.id, id);
+  EXPECT_EQ(message.body, R"({"total":3})");
+  EXPECT_EQ(message.headers.at("aggregate"), "o-1");
+  EXPECT_EQ(message.headers.at("type"), "OrderPlaced");
+  EXPECT_EQ(message.headers.at("x-lane"), "0");
+  EXPECT_TRUE(becomes(id, "SENT"));
+  EXPECT_NE(sql("SELECT sent_at FROM outbox_events"), "");
+  relay.stop();
+  relay.stop();
+  EXPECT_EQ(spy.count(), 1U);
+  EXPECT_FALSE(spy.has(undone));
+  EXPECT_EQ(relay.stats().published, 1U);
+  EXPECT_EQ(errors(), "");
+}
+
+TEST_F(SqliteRelay, events_of_an_aggregate_come_in_order_also_when_they_waited) {
+  for (int i = 0; i < 300; ++i) {
+    add("o-" + std::to_string(i % 3), "OrderPlaced", std::to_string(i));
+  }
+  Relay relay(locks_, url(), broker_, options());
+  relay.start().value();
+  const Spy spy(broker_, "all");
+  for (int i = 300; i < 400; ++i) {
+    add("o-" + std::to_string(i % 3), "OrderPlaced", std::to_string(i));
+  }
+  ASSERT_TRUE(spy.wait_for(400)) << errors();
+  for (int a = 0; a < 3; ++a) {
+    std::vector<std::string> expected;
+    for (int i = a; i < 400; i += 3) expected.push_back(std::to_string(i));
+    EXPECT_EQ(spy.bodies("o-" + std::to_string(a)), expected);
+  }
+  relay.stop();
+  EXPECT_EQ(spy.deliveries(), 400U);
+  EXPECT_EQ(sql("SELECT count(*) FROM outbox_events WHERE status = 'SENT'"), "400");
+}
+
+TEST_F(SqliteRelay, an_unroutable_event_fails_and_holds_only_its_aggregate) {
+  Relay relay(locks_, url(), broker_, options());
+  relay.start().value();
+  const Spy spy(broker_, "all");
+  const auto lost = add("o-1", "LostOrder");
+  const auto follower = add("o-1");
+  const auto other = add("o-2");
+  ASSERT_TRUE(becomes(lost, "FAILED")) << errors();
+  ASSERT_TRUE(becomes(other, "SENT"));
+  EXPECT_EQ(sql("SELECT retry_count FROM outbox_events WHERE event_id = '" + lost + "'"), "3");
+  EXPECT_NE(sql("SELECT last_error FROM outbox_events WHERE event_id = '" + lost + "'")
+                .find("unroutable"),
+            std::string::npos);
+  EXPECT_EQ(status(follower), "PENDING");
+  EXPECT_FALSE(spy.has(follower));
+  EXPECT_EQ(relay.stats().failed, 1U);
+  EXPECT_EQ(relay.stats().retries, 2U);
+  // As `baton outbox retry` does it, after somebody has bound a queue.
+  Topology more = shop_topology();
+  more.bindings.push_back({.exchange = "shop", .pattern = "lost.#", .queue = "all"});
+  broker_->declare(more, soon()).value();
+  sql("UPDATE outbox_events SET status = 'PENDING', retry_count = 0, next_retry_at = 0"
+      " WHERE event_id = '" +
+      lost + "'");
+  ASSERT_TRUE(spy.wait_for(3)) << errors();
+  EXPECT_EQ(spy.bodies("o-1").size(), 2U);
+  EXPECT_EQ(spy.messages()[1].id, lost);
+  EXPECT_EQ(spy.messages()[2].id, follower);
+  EXPECT_TRUE(becomes(follower, "SENT"));
+}
+
+TEST_F(SqliteRelay, the_followers_of_a_discarded_event_go_on) {
+  Relay relay(locks_, url(), broker_, options());
+  relay.start().value();
+  const Spy spy(broker_, "all");
+  const auto lost = add("o-1", "LostOrder");
+  std::vector<std::string> followers;
+  for (int i = 0; i < 20; ++i) followers.push_back(add("o-1", "OrderPlaced", std::to_string(i)));
+  ASSERT_TRUE(becomes(lost, "FAILED"));
+  EXPECT_EQ(spy.count(), 0U);
+  sql("UPDATE outbox_events SET status = 'DISCARDED', next_retry_at = NULL WHERE event_id = '" +
+      lost + "'");
+  ASSERT_TRUE(spy.wait_for(20)) << errors();
+  std::vector<std::string> expected;
+  for (int i = 0; i < 20; ++i) expected.push_back(std::to_string(i));
+  EXPECT_EQ(spy.bodies("o-1"), expected);
+  EXPECT_FALSE(spy.has(lost));
+}
+
+TEST_F(SqliteRelay, with_skip_the_followers_of_a_failed_event_go_on) {
+  auto with = options();
+  with.on_failed = RelayOnFailed::skip;
+  Relay relay(locks_, url(), broker_, with);
+  relay.start().value();
+  const auto lost = add("o-1", "LostOrder");
+  const auto follower = add("o-1");
+  EXPECT_TRUE(becomes(lost, "FAILED"));
+  EXPECT_TRUE(becomes(follower, "SENT"));
+}
+
+TEST_F(SqliteRelay, a_full_queue_delays_only_its_route_and_uses_no_attempt) {
+  Relay relay(locks_, url(), broker_, options());
+  relay.start().value();
+  const Spy spy(broker_, "all");
+  std::vector<std::string> waiting;
+  for (int i = 0; i < 5; ++i) waiting.push_back(add("f-" + std::to_string(i), "FullStock"));
+  ASSERT_TRUE(poll_until([&] { return relay.stats().refused > 0; })) << errors();
+  const auto other = add("o-1");
+  ASSERT_TRUE(becomes(other, "SENT")) << errors();
+  EXPECT_EQ(sql("SELECT count(*) FROM outbox_events WHERE status = 'SENT' AND type = 'FullStock'"),
+            "2");
+  {
+    const Spy drain(broker_, "full");
+    ASSERT_TRUE(drain.wait_for(5)) << errors();
+    for (const auto& id : waiting) EXPECT_TRUE(becomes(id, "SENT"));
+  }
+  EXPECT_EQ(sql("SELECT max(retry_count) FROM outbox_events"), "0");
+  EXPECT_EQ(relay.stats().failed, 0U);
+}
+
+TEST_F(SqliteRelay, a_broker_that_is_away_costs_no_attempt) {
+  const auto path = dir_ / "later" / "broker.db";
+  const auto broker = Broker::open("embedded:" + path.string()).value();
+  auto with = options();
+  with.topology = shop_topology();
+  Relay relay(locks_, url(), broker, with);
+  relay.start().value();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 10; ++i) ids.push_back(add("o-" + std::to_string(i % 2)));
+  ASSERT_TRUE(poll_until([&] { return !relay.stats().trouble.empty(); }));
+  const auto began = errors();
+  EXPECT_NE(began, "");
+  // Longer than all attempts would take: 20 + 40 ms.
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(sql("SELECT max(retry_count) || ' ' || count(*) FROM outbox_events"
+                " WHERE status = 'PENDING' AND next_retry_at IS NULL"),
+            "0 10");
+  std::filesystem::create_directory(dir_ / "later");
+  const Spy spy(broker, "all");
+  ASSERT_TRUE(spy.wait_for(10)) << errors();
+  for (const auto& id : ids) EXPECT_TRUE(becomes(id, "SENT"));
+  EXPECT_EQ(sql("SELECT max(retry_count) FROM outbox_events"), "0");
+  EXPECT_TRUE(poll_until([&] { return relay.stats().trouble.empty(); }));
+}
+
+TEST_F(SqliteRelay, a_database_without_tables_is_told_and_waited_for) {
+  const auto file = dir_ / "other.db";
+  sqlite3* other = nullptr;
+  sqlite3_open(file.c_str(), &other);
+  sqlite3_exec(other, "CREATE TABLE t (a)", nullptr, nullptr, nullptr);
+  Relay relay(locks_, "sqlite:" + file.string(), broker_, options());
+  relay.start().value();
+  EXPECT_TRUE(
+      poll_until([&] { return errors().find("baton outbox install") != std::string::npos; }));
+  install_outbox(other).value();
+  EXPECT_TRUE(poll_until([&] { return relay.stats().lanes_owned == 1; })) << errors();
+  relay.stop();
+  sqlite3_close(other);
+}
+
+TEST_F(SqliteRelay, an_owner_that_was_overtaken_marks_nothing) {
+  auto with = options();
+  with.name = "shop";
+  Relay relay(locks_, url(), broker_, with);
+  relay.start().value();
+  ASSERT_TRUE(poll_until([&] { return relay.stats().lanes_owned == 1; })) << errors();
+  // A newer owner, which this one does not know of.
+  sql("UPDATE outbox_lane SET token = token + 1000000");
+  const auto id = add("o-1");
+  ASSERT_TRUE(poll_until([&] { return relay.stats().lanes_owned == 0; }));
+  EXPECT_EQ(status(id), "PENDING");
+  EXPECT_TRUE(poll_until([&] { return errors().find("newer token") != std::string::npos; }));
+  sql("UPDATE outbox_lane SET token = 0");
+  EXPECT_TRUE(becomes(id, "SENT"));
+  EXPECT_EQ(relay.stats().set, "relay/shop");
+}
+
+TEST_F(SqliteRelay, leader_mode_publishes_too) {
+  auto with = options();
+  with.mode = RelayMode::leader;
+  Relay relay(locks_, url(), broker_, with);
+  relay.start().value();
+  EXPECT_TRUE(becomes(add("o-1"), "SENT")) << errors();
+}
+
+TEST_F(SqliteRelay, large_bodies_are_published_though_few_fit_into_memory) {
+  const std::string large = '"' + std::string(kMaxEventPayload - 2, 'x') + '"';
+  sql("BEGIN IMMEDIATE");
+  for (int i = 0; i < 24; ++i) {
+    outbox_
+        .add(database_,
+             {.type = "OrderPlaced", .aggregate = "o-" + std::to_string(i), .payload = large})
+        .value();
+  }
+  sql("COMMIT");
+  Relay relay(locks_, url(), broker_, options());
+  relay.start().value();
+  const Spy spy(broker_, "all");
+  ASSERT_TRUE(spy.wait_for(24)) << errors();
+  for (const Message& message : spy.messages()) EXPECT_EQ(message.body.size(), large.size());
+}
+
+TEST_F(SqliteRelay, what_cannot_work_is_refused) {
+  const auto refused = [&](const std::string& at, RelayOptions with, Code code) {
+    Relay relay(locks_, at, broker_, std::move(with));
+    const auto run = relay.run();
+    ASSERT_FALSE(run);
+    EXPECT_EQ(run.error().code, code) << run.error().message;
+    EXPECT_FALSE(relay.start());
+  };
+  refused("mysql://u:secret@h/d", {}, Code::bad_url);
+  refused(url(), {.name = std::string(5'000, 'x')}, Code::bad_name);
+  refused(url(), {.max_attempts = 0}, Code::bad_request);
+  refused(url(), {.topology = Topology{.queues = {{.name = ""}}}}, Code::bad_request);
+  Relay no_broker(locks_, url(), nullptr, {});
+  EXPECT_FALSE(no_broker.run());
+}
+
+}  // namespace
+}  // namespace baton::test
