@@ -218,7 +218,8 @@ TEST_F(CliJson, every_command_prints_one_document_if_it_does_its_work) {
     if (!help.subcommands.empty()) continue;
     const auto& command = help.command;
     if (command == Words{"run"} || command == Words{"elect"}) continue;  // see below
-    if (command == Words{"help"}) continue;                              // text for people
+    if (command == Words{"relay"}) continue;  // it runs until it is told to end
+    if (command == Words{"help"}) continue;   // text for people
     const bool found = command.size() == 1
                            ? std::any_of(tried.begin(), tried.end(),
                                          [&](const Words& words) { return words[0] == command[0]; })
