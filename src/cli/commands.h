@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "baton/locks.h"
+#include "cli/event_arguments.h"
 #include "cli/output.h"
 #include "cli/settings.h"
 
@@ -176,6 +177,22 @@ Result<int> job_skip(Context& context, const JobArguments& arguments);
 Result<int> job_forget(Context& context, const JobArguments& arguments);
 Result<int> node_list(Context& context, const NodeArguments& arguments);
 Result<int> partition_list(Context& context, const PartitionArguments& arguments);
+Result<int> outbox_install(Context& context, const EventArguments& arguments);
+Result<int> outbox_status(Context& context, const EventArguments& arguments);
+Result<int> outbox_list(Context& context, const EventArguments& arguments);
+Result<int> outbox_show(Context& context, const EventArguments& arguments);
+Result<int> outbox_retry(Context& context, const EventArguments& arguments);
+Result<int> outbox_discard(Context& context, const EventArguments& arguments);
+Result<int> outbox_clean(Context& context, const EventArguments& arguments);
+Result<int> inbox_install(Context& context, const EventArguments& arguments);
+Result<int> inbox_status(Context& context, const EventArguments& arguments);
+Result<int> inbox_list(Context& context, const EventArguments& arguments);
+Result<int> inbox_show(Context& context, const EventArguments& arguments);
+Result<int> dlq_list(Context& context, const EventArguments& arguments);
+Result<int> dlq_show(Context& context, const EventArguments& arguments);
+Result<int> dlq_redrive(Context& context, const EventArguments& arguments);
+Result<int> dlq_discard(Context& context, const EventArguments& arguments);
+Result<int> dlq_export(Context& context, const EventArguments& arguments);
 Result<int> topology_plan(Context& context, const BrokerArguments& arguments);
 Result<int> topology_apply(Context& context, const BrokerArguments& arguments);
 Result<int> topology_check(Context& context, const BrokerArguments& arguments);

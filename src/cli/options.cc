@@ -260,6 +260,11 @@ void describe(Command& root, Arguments& all) {
   add_job(root, all);
   add_node(root, all);
   add_partition(root, all);
+#ifdef BATON_HAS_OUTBOX
+  add_outbox(root, all);
+  add_inbox(root, all);
+  add_dlq(root, all);
+#endif
   add_broker(root, all);
 #ifdef BATON_HAS_RELAY
   add_relay(root, all);

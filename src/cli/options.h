@@ -27,6 +27,7 @@ struct Arguments {
   JobArguments job;
   NodeArguments node;
   PartitionArguments partition;
+  EventArguments events;
   BrokerArguments broker;
   RelayArguments relay;
   std::string shell;

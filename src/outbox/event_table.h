@@ -25,6 +25,7 @@ struct EventTable {
   std::string_view position;  // the column of its order
   std::string_view consumer;  // the column that names the consumer, or NULL
   std::string_view settled;   // when it was sent, or NULL
+  std::string_view message;   // more columns of what was received, behind a comma; or none
 };
 
 // Which events; all that is given must apply.

@@ -7,10 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/clock.h"
-#include "baton/export.h"
-#include "baton/result.h"
-#include "sql/connection.h"
+#include "outbox/operate.h"
 
 namespace baton::outbox {
 
@@ -18,12 +15,6 @@ struct LaneHealth {
   std::int64_t lane = 0;
   std::optional<Millis> read_ago;  // when a relay last said that it reads; none: never
   std::int64_t waiting = 0;        // for their first attempt
-  Millis oldest{0};
-};
-
-// How many events there are of a kind, and how old the oldest is.
-struct Pile {
-  std::int64_t count = 0;
   Millis oldest{0};
 };
 
@@ -45,11 +36,6 @@ struct Health {
 // Reads a large outbox in milliseconds: what is in trouble has an index, and what waits is behind
 // the checkpoints of the relay.
 [[nodiscard]] BATON_EXPORT Result<Health> read_health(sql::Connection& connection);
-
-struct Verdict {
-  bool stuck = false;
-  std::string why;  // one line
-};
 
 // Stuck: a lane that no relay reads, an event that has failed, or one that has waited for more than
 // a minute although relays read. An event that is being retried is not: it belongs to nobody yet.

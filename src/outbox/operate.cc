@@ -25,7 +25,6 @@ const EventTable& outbox_events() {
 
 namespace {
 
-constexpr std::int64_t kBatch = 1'000;
 constexpr int kFirstEventColumn = 9;  // of the statements list
 
 std::optional<std::int64_t> integer_or_none(const sql::Row& row, std::size_t column) {
@@ -34,11 +33,17 @@ std::optional<std::int64_t> integer_or_none(const sql::Row& row, std::size_t col
 }
 
 EventRow row_of(const sql::Row& row) {
+  auto next = integer_or_none(row, 3);
+  const bool never = next == kSqliteInfinity;
+  if (never) next.reset();
   const auto event = [&](EventColumn column) { return row.text(kFirstEventColumn + column); };
+  const std::size_t message = kFirstEventColumn + kEventColumnCount;
+  const bool received = row.size() > message;
   return {.position = row.integer(0),
           .status = row.text(1),
           .attempts = row.integer(2),
-          .next_retry_ms = integer_or_none(row, 3),
+          .next_retry_ms = next,
+          .held = never && row.text(1) == status::pending,
           .error = row.text(4),
           .created_ms = row.integer(5),
           .now_ms = row.integer(6),
@@ -55,7 +60,11 @@ EventRow row_of(const sql::Row& row) {
           .correlation_id = event(kCorrelationId),
           .causation_id = event(kCausationId),
           .traceparent = event(kTraceparent),
-          .version = row.integer(kFirstEventColumn + kVersion)};
+          .version = row.integer(kFirstEventColumn + kVersion),
+          .queue = received ? row.text(message) : "",
+          .message_id = received ? row.text(message + 1) : "",
+          .content_type = received ? row.text(message + 2) : "",
+          .raw = received ? row.text(message + 3) : ""};
 }
 
 // Payloads may have a MiB each: lists leave them in the database.
@@ -94,8 +103,9 @@ Result<std::vector<EventRow>> list_events(sql::Connection& connection, const Eve
                                           const EventFilter& filter, const EventPage& page) {
   auto tables = EventTables::find(connection, table);
   if (!tables) return tables.error();
-  const std::string columns =
-      page.with_payload ? std::string(kEventColumns) : without_payload(kEventColumns);
+  const std::string columns = page.with_payload
+                                  ? std::string(kEventColumns) + std::string(table.message)
+                                  : without_payload(kEventColumns);
   auto values = filter_values(connection.kind(), filter);
   values.emplace_back(page.after);
   values.emplace_back(page.limit);
@@ -113,9 +123,19 @@ Result<std::vector<EventRow>> list_events(sql::Connection& connection, const Eve
   return rows;
 }
 
-EventCount counted(const sql::Rows& rows) {
+Result<EventCount> count_rows(sql::Connection& connection, const EventTable& table,
+                              const EventFilter& filter, std::string_view eligible) {
+  auto tables = EventTables::find(connection, table);
+  if (!tables) return tables.error();
+  auto values = filter_values(connection.kind(), filter);
+  values.emplace_back(kMaxGroups);
+  auto rows = tables->read(tables->statement(tables->on_postgres() ? sql_of::postgres_count_sql
+                                                                   : sql_of::sqlite_count_sql,
+                                             {{"$eligible", eligible}}),
+                           values);
+  if (!rows) return rows.error();
   EventCount count;
-  for (const auto& row : rows) {
+  for (const auto& row : *rows) {
     count.count = row.integer(4);
     count.last = row.integer(5);
     count.groups.push_back({.status = row.text(0),
@@ -129,43 +149,50 @@ EventCount counted(const sql::Rows& rows) {
 
 Result<EventCount> count_events(sql::Connection& connection, Action action,
                                 const EventFilter& filter) {
-  auto tables = EventTables::find(connection, outbox_events());
-  if (!tables) return tables.error();
-  const auto change = change_for(action, connection.kind());
-  auto values = filter_values(connection.kind(), filter);
-  values.emplace_back(kMaxGroups);
-  auto rows = tables->read(tables->statement(tables->on_postgres() ? sql_of::postgres_count_sql
-                                                                   : sql_of::sqlite_count_sql,
-                                             {{"$eligible", change.eligible}}),
-                           values);
-  if (!rows) return rows.error();
-  return counted(*rows);
+  return count_rows(connection, outbox_events(), filter,
+                    change_for(action, connection.kind()).eligible);
+}
+
+Result<std::int64_t> change_in_batches(
+    const EventTables& tables, const EventFilter& filter, std::int64_t last, const Pace& pace,
+    const std::function<Positions(sql::Transaction&, const sql::Values&)>& change) {
+  std::int64_t all = 0;
+  std::int64_t after = 0;
+  while (true) {
+    auto values = filter_values(tables.kind(), filter);
+    for (const std::int64_t number : {after, last, pace.batch}) values.emplace_back(number);
+    std::vector<std::int64_t> changed;
+    auto done = tables.write([&](sql::Transaction& transaction) -> Result<void> {
+      auto positions = change(transaction, values);
+      if (!positions) return positions.error();
+      changed = std::move(*positions);
+      return {};
+    });
+    if (!done) return done.error();
+    all += static_cast<std::int64_t>(changed.size());
+    if (static_cast<std::int64_t>(changed.size()) < pace.batch) return all;
+    after = *std::max_element(changed.begin(), changed.end());
+    if (pace.after_batch) pace.after_batch(changed.size());
+  }
 }
 
 Result<std::int64_t> change_events(sql::Connection& connection, Action action,
-                                   const EventFilter& filter, std::int64_t last) {
+                                   const EventFilter& filter, std::int64_t last, const Pace& pace) {
   auto tables = EventTables::find(connection, outbox_events());
   if (!tables) return tables.error();
   const auto change = change_for(action, connection.kind());
   const std::string statement = tables->statement(
       tables->on_postgres() ? sql_of::postgres_change_sql : sql_of::sqlite_change_sql,
       {{"$eligible", change.eligible}, {"$change", change.change}});
-  std::int64_t all = 0;
-  std::int64_t after = 0;
-  for (std::size_t changed = kBatch; changed == kBatch;) {
-    auto values = filter_values(connection.kind(), filter);
-    for (const std::int64_t number : {after, last, kBatch}) values.emplace_back(number);
-    auto done = tables->write([&](sql::Transaction& transaction) -> Result<void> {
-      auto rows = transaction.query(statement, values);
-      if (!rows) return rows.error();
-      changed = rows->size();
-      for (const auto& row : *rows) after = std::max(after, row.integer(0));
-      return {};
-    });
-    if (!done) return done.error();
-    all += static_cast<std::int64_t>(changed);
-  }
-  return all;
+  return change_in_batches(
+      *tables, filter, last, pace,
+      [&](sql::Transaction& transaction, const sql::Values& values) -> Positions {
+        auto rows = transaction.query(statement, values);
+        if (!rows) return rows.error();
+        std::vector<std::int64_t> positions;
+        for (const auto& row : *rows) positions.push_back(row.integer(0));
+        return positions;
+      });
 }
 
 }  // namespace baton::outbox

@@ -8,7 +8,7 @@
 // after it was discarded.
 
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +23,8 @@ struct EventRow {
   std::int64_t position = 0;
   std::string status;
   std::int64_t attempts = 0;
-  std::optional<std::int64_t> next_retry_ms;  // since 1970; kSqliteInfinity: held
+  std::optional<std::int64_t> next_retry_ms;  // since 1970
+  bool held = false;                          // behind an earlier event of its aggregate
   std::string error;                          // the last one
   std::int64_t created_ms = 0;
   std::int64_t now_ms = 0;  // of the database
@@ -34,10 +35,10 @@ struct EventRow {
   std::string correlation_id, causation_id, traceparent;
   std::int64_t version = 1;
 
+  // Of the inbox, with the payload. The body of a message that is no event is `raw`.
+  std::string queue, message_id, content_type, raw;
+
   [[nodiscard]] Millis age() const { return Millis(now_ms - created_ms); }
-  [[nodiscard]] bool held() const {
-    return next_retry_ms == std::numeric_limits<std::int64_t>::max();
-  }
 };
 
 struct EventPage {
@@ -51,6 +52,18 @@ struct EventPage {
                                                                      const EventTable& table,
                                                                      const EventFilter& filter,
                                                                      const EventPage& page = {});
+
+// How many events there are of a kind, and how old the oldest is.
+struct Pile {
+  std::int64_t count = 0;
+  Millis oldest{0};
+};
+
+// Whether anything is stuck.
+struct Verdict {
+  bool stuck = false;
+  std::string why;  // one line
+};
 
 enum class Action : std::uint8_t {
   // FAILED events, and those that wait for another attempt: PENDING with no attempt used, due now,
@@ -81,13 +94,29 @@ inline constexpr std::int64_t kMaxGroups = 20;
                                                            Action action,
                                                            const EventFilter& filter);
 
-// Up to the position `last`, in transactions of 1,000 events. Gives how many were changed.
+// How many at a time.
+struct Pace {
+  std::int64_t batch = 1'000;                         // in one transaction
+  std::function<void(std::size_t)> after_batch = {};  // with the number of changed ones
+};
+
+// Up to the position `last`. Gives how many were changed.
 [[nodiscard]] BATON_EXPORT Result<std::int64_t> change_events(sql::Connection& connection,
                                                               Action action,
                                                               const EventFilter& filter,
-                                                              std::int64_t last);
+                                                              std::int64_t last,
+                                                              const Pace& pace = {});
 
-// For other tables of events.
-[[nodiscard]] EventCount counted(const sql::Rows& rows);
+// For other tables of events: those of a filter that meet a condition of SQL; and a change, which
+// gives the positions of what it has changed. Its values are those of the filter, then the
+// positions to begin behind and to end at, and how many.
+[[nodiscard]] BATON_EXPORT Result<EventCount> count_rows(sql::Connection& connection,
+                                                         const EventTable& table,
+                                                         const EventFilter& filter,
+                                                         std::string_view eligible);
+using Positions = Result<std::vector<std::int64_t>>;
+[[nodiscard]] BATON_EXPORT Result<std::int64_t> change_in_batches(
+    const EventTables& tables, const EventFilter& filter, std::int64_t last, const Pace& pace,
+    const std::function<Positions(sql::Transaction&, const sql::Values&)>& change);
 
 }  // namespace baton::outbox

@@ -70,7 +70,8 @@ TEST_P(RulesOf, this_group_say_how_bad_it_is_and_what_to_do) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(prometheus, RulesOf, ::testing::Values("observers", "jobs", "locks"),
+INSTANTIATE_TEST_SUITE_P(prometheus, RulesOf,
+                         ::testing::Values("observers", "jobs", "locks", "events"),
                          [](const auto& group) { return group.param; });
 
 TEST(PrometheusConfig, the_example_is_one_that_prometheus_takes) {

@@ -13,7 +13,8 @@ _baton() {
     # Neither options nor their values, which bash splits at colons: a URL is several words.
     [[ $word == -* || $word == [:=] || ${COMP_WORDS[i - 1]} == [:=] ]] && continue
     case ${COMP_WORDS[i - 1]} in
-      --json | --help | --version | --quiet | --now | --key | --restart | --live | --replace | --watch) ;;
+      --json | --help | --version | --quiet | --now | --key | --restart | --live | --replace | --watch | --all | --dry-run | --yes | \
+        --each | --force) ;;
       --*) continue ;;
     esac
     if [[ -z $noun ]]; then noun=$word; elif [[ -z $verb ]]; then verb=$word; fi
@@ -51,7 +52,8 @@ _baton() {
       return
       ;;
     --database)
-      words="sqlite: postgres:// redis:// redis+unix://"
+      words="sqlite: postgres://"
+      [[ $noun != fence ]] || words+=" redis:// redis+unix://"
       compopt -o nospace 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
       return
@@ -60,12 +62,12 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition relay topology queue broker"
-      words+=" help version completion --version $common"
+      words="run elect leader lock fence store policy job node partition outbox inbox dlq relay"
+      words+=" topology queue broker help version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition relay topology queue broker"
-      words+=" version completion --help"
+      words="run elect leader lock fence store policy job node partition outbox inbox dlq relay"
+      words+=" topology queue broker version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -110,6 +112,35 @@ _baton() {
     "node list") words="--live $common" ;;
     "partition ") words="list --help" ;;
     "partition list") words="$common" ;;
+    "outbox ") words="install status list show retry discard clean --help" ;;
+    "outbox status") words="--watch --database --json --help" ;;
+    "outbox list")
+      words="--type --aggregate --error --older-than --status --all --limit --after --database"
+      words+=" --json --help"
+      ;;
+    "outbox retry" | "outbox discard")
+      words="--type --aggregate --error --older-than --status --all --dry-run --yes --database"
+      words+=" --json --help"
+      ;;
+    "outbox clean") words="--keep --database --json --help" ;;
+    "outbox "*) words="--database --json --help" ;;
+    "inbox ") words="install status list show --help" ;;
+    "inbox install") words="--database --json --help" ;;
+    "inbox list")
+      words="--type --aggregate --error --older-than --consumer --status --all --limit --after"
+      words+=" --database --json --help"
+      ;;
+    "inbox "* | "dlq show") words="--consumer --database --json --help" ;;
+    "dlq ") words="list show redrive discard export --help" ;;
+    "dlq list")
+      words="--type --aggregate --error --older-than --consumer --each --limit --after"
+      words+=" --database --json --help"
+      ;;
+    "dlq "*)
+      words="--type --aggregate --error --older-than --consumer --database --json --help"
+      [[ $verb == export ]] || words+=" --all --dry-run --yes"
+      [[ $verb != redrive ]] || words+=" --rate --force"
+      ;;
     "relay "*)
       words="--outbox --broker --name --mode --topology --ttl --max-attempts --first-delay"
       words+=" --on-failed --log-format --metrics $common"

@@ -1,8 +1,8 @@
 # fish completion for baton: baton completion fish > ~/.config/fish/completions/baton.fish
 
 complete -c baton -f
-set -l nouns run elect leader lock fence store policy job node partition relay topology queue \
-    broker help version completion
+set -l nouns run elect leader lock fence store policy job node partition outbox inbox dlq relay \
+    topology queue broker help version completion
 set -l top "not __fish_seen_subcommand_from $nouns"
 complete -c baton -n $top -a run -d 'Run a command under a lock'
 complete -c baton -n $top -a elect -d 'Run a command while we lead'
@@ -14,6 +14,9 @@ complete -c baton -n $top -a policy -d 'Say what may be locked, and how'
 complete -c baton -n $top -a job -d 'Look at scheduled jobs, and tell them what to do'
 complete -c baton -n $top -a node -d 'Look at the processes of the fleet'
 complete -c baton -n $top -a partition -d 'See how sets of partitions are divided'
+complete -c baton -n $top -a outbox -d 'See what a service has to publish, and mend what is stuck'
+complete -c baton -n $top -a inbox -d 'See the messages that are in trouble at consumers'
+complete -c baton -n $top -a dlq -d 'See dead letters, and redrive or discard them'
 complete -c baton -n $top -a topology -d 'Make exchanges and queues as a file says'
 complete -c baton -n $top -a queue -d 'Look at the queues of a broker'
 complete -c baton -n $top -a broker -d 'Look after the broker'
@@ -25,6 +28,8 @@ complete -c baton -n $top -a completion -d 'Print a completion script'
 for pair in 'leader show resign transfer' 'lock find list show break forget stats' 'fence check rebase install' \
     'store migrate status doctor' 'policy check apply show' \
     'job list show pause resume run skip forget' 'node list' 'partition list' \
+    'outbox install status list show retry discard clean' 'inbox install status list show' \
+    'dlq list show redrive discard export' \
     'topology plan apply check' 'queue list' 'broker doctor' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
     set -l noun $words[1]
@@ -60,7 +65,7 @@ complete -c baton -l metrics -x -n '__fish_seen_subcommand_from run elect relay'
 complete -c baton -l subject -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l resource -x -n '__fish_seen_subcommand_from find'
 complete -c baton -l limit -x -n '__fish_seen_subcommand_from find list'
-complete -c baton -l watch -n '__fish_seen_subcommand_from find list' -d 'Show what changes'
+complete -c baton -l watch -n '__fish_seen_subcommand_from find list status' -d 'Show what changes'
 complete -c baton -l top -x -n '__fish_seen_subcommand_from stats'
 complete -c baton -l reason -x -n '__fish_seen_subcommand_from break resign'
 complete -c baton -l damaged -n '__fish_seen_subcommand_from forget' -d 'Only what is damaged'
@@ -71,6 +76,23 @@ complete -c baton -l live -n '__fish_seen_subcommand_from node' -d 'Only those t
 complete -c baton -l replace -n '__fish_seen_subcommand_from apply'
 complete -c baton -l database -x -a 'sqlite: postgres:// redis:// redis+unix://' \
     -n '__fish_seen_subcommand_from fence' -d 'The database of the data'
+complete -c baton -l database -x -a 'sqlite: postgres://' \
+    -n '__fish_seen_subcommand_from outbox inbox dlq' -d 'The database of the service'
+complete -c baton -l type -x -n '__fish_seen_subcommand_from outbox inbox dlq'
+complete -c baton -l aggregate -x -n '__fish_seen_subcommand_from outbox inbox dlq'
+complete -c baton -l error -x -n '__fish_seen_subcommand_from outbox inbox dlq'
+complete -c baton -l older-than -x -n '__fish_seen_subcommand_from outbox inbox dlq'
+complete -c baton -l status -x -n '__fish_seen_subcommand_from outbox inbox dlq'
+complete -c baton -l all -n '__fish_seen_subcommand_from outbox inbox dlq' -d 'Without a filter'
+complete -c baton -l after -x -n '__fish_seen_subcommand_from list' -d 'Go on behind this position'
+complete -c baton -l dry-run -n '__fish_seen_subcommand_from retry discard redrive' \
+    -d 'Only show what would be done'
+complete -c baton -l yes -n '__fish_seen_subcommand_from retry discard redrive' -d 'Do not ask'
+complete -c baton -l consumer -x -n '__fish_seen_subcommand_from inbox dlq' -d 'Only of this one'
+complete -c baton -l each -n '__fish_seen_subcommand_from dlq' -d 'One a line'
+complete -c baton -l rate -x -n '__fish_seen_subcommand_from redrive' -d 'At most so many a second'
+complete -c baton -l force -n '__fish_seen_subcommand_from redrive' -d 'Also what is old'
+complete -c baton -l keep -x -n '__fish_seen_subcommand_from clean' -d 'How long'
 complete -c baton -l key -n '__fish_seen_subcommand_from check forget' -d 'NAME is a key'
 complete -c baton -F -n '__fish_seen_subcommand_from topology queue broker'
 complete -c baton -l outbox -x -a 'postgres:// sqlite:' -n '__fish_seen_subcommand_from relay' \

@@ -19,6 +19,15 @@ _baton() {
   local broker='--broker=[the broker of the messages]:URL:(embedded\: rabbitmq\:// rabbitmqs\://)'
   local database="--database=[the database of the data]:URL:($databases)"
 
+  local own_database='--database=[the database of the service]:URL:(sqlite\: postgres\://)'
+  local consumer='--consumer=[of this consumer]:name:'
+  local -a events change
+  events=(
+    '--type=:type:' '--aggregate=:aggregate:' '--error=:text:' '--older-than=:time:'
+    '*--status=:status:' '--all[without a filter]' "$own_database" "$json" "$help"
+  )
+  change=('--dry-run[only show what would be done]' '--yes[do not ask]')
+
   if ((CURRENT == 2)); then
     local -a nouns
     nouns=(
@@ -32,6 +41,9 @@ _baton() {
       'job:look at scheduled jobs, and tell them what to do'
       'node:look at the processes of the fleet'
       'partition:see how sets of partitions are divided'
+      'outbox:see what a service has to publish, and mend what is stuck'
+      'inbox:see the messages that are in trouble at consumers'
+      'dlq:see dead letters, and redrive or discard them'
       'topology:make exchanges and queues as a file says'
       'queue:look at the queues of a broker'
       'broker:look after the broker'
@@ -51,8 +63,8 @@ _baton() {
       leader) compadd show resign transfer; return ;;
       lock) compadd find list show break forget stats; return ;;
       help)
-        compadd run elect leader lock fence store policy job node partition relay topology queue \
-          broker version completion
+        compadd run elect leader lock fence store policy job node partition outbox inbox dlq \
+          relay topology queue broker version completion
         return
         ;;
       topology) compadd plan apply check; return ;;
@@ -64,6 +76,9 @@ _baton() {
       job) compadd list show pause resume run skip forget; return ;;
       node) compadd list; return ;;
       partition) compadd list; return ;;
+      outbox) compadd install status list show retry discard clean; return ;;
+      inbox) compadd install status list show; return ;;
+      dlq) compadd list show redrive discard export; return ;;
       completion) compadd bash zsh fish; return ;;
     esac
   fi
@@ -146,6 +161,23 @@ _baton() {
     job*) _arguments $common "$owner" '1:job:' ;;
     'node list') _arguments '--live[only those that are there]' $common "$owner" ;;
     'partition list') _arguments $common "$owner" '1:set:' ;;
+    'outbox status') _arguments '--watch[show what changes]' "$own_database" "$json" "$help" ;;
+    'outbox list') _arguments $events '--limit=:number:' '--after=:position:' '*:id:' ;;
+    'outbox retry' | 'outbox discard') _arguments $events $change '*:id:' ;;
+    'outbox clean') _arguments '--keep=:time:' "$own_database" "$json" "$help" ;;
+    'inbox list') _arguments $events "$consumer" '--limit=:number:' '--after=:position:' '*:id:' ;;
+    'dlq list')
+      _arguments $events "$consumer" '--each[one a line]' '--limit=:number:' '--after=:position:' \
+        '*:id:'
+      ;;
+    'dlq redrive')
+      _arguments $events $change "$consumer" '--rate=[at most so many a second]:rate:' \
+        '--force[also what is old]' '*:id:'
+      ;;
+    'dlq discard') _arguments $events $change "$consumer" '*:id:' ;;
+    'dlq export') _arguments $events "$consumer" '*:id:' ;;
+    inbox* | dlq*) _arguments "$consumer" "$own_database" "$json" "$help" '1:id:' ;;
+    outbox*) _arguments "$own_database" "$json" "$help" '1:id:' ;;
     topology* | 'queue list' | 'broker doctor')
       _arguments "$broker" "$json" "$help" '1:file:_files'
       ;;

@@ -111,6 +111,23 @@ class CliJson : public CliTest {
     return "sqlite:" + path.string();
   }
 
+  void leave_an_event() const {
+    for (const auto* box : {"outbox", "inbox"}) {
+      ASSERT_EQ(baton({box, "install", "--database", data()}).status.code, 0);
+    }
+    sqlite3* database = nullptr;
+    ASSERT_EQ(sqlite3_open((dir_ / "data.db").c_str(), &database), SQLITE_OK);
+    const std::string insert =
+        "INSERT INTO outbox_events (event_id, type, aggregate_id, routing_key) VALUES ('" + event_ +
+        "', 'T', 'a', 'k'); INSERT INTO inbox_events (consumer, queue, status, event_id, type,"
+        " aggregate_type, aggregate_id, exchange, routing_key, payload, headers, version,"
+        " message_id, content_type) VALUES ('c', 'q', 'DEAD', '" +
+        event_ + "', 'T', '', 'a', '', 'k', '{}', '{}', 1, 'm', 'application/json')";
+    EXPECT_EQ(sqlite3_exec(database, insert.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(database);
+  }
+  const std::string event_ = "01990a3e-0000-7000-8000-000000000001";
+
   // In an order in which they can be done.
   std::vector<Row> rows() const {
     return {
@@ -145,6 +162,22 @@ class CliJson : public CliTest {
         {{"job", "forget", "report"}},
         {{"node", "list"}},
         {{"partition", "list"}},
+        {{"outbox", "install", "--database", data()}},
+        {{"outbox", "status", "--database", data()}, {1}},  // nobody reads it
+        {{"outbox", "list", "--database", data()}},
+        {{"outbox", "show", event_, "--database", data()}},
+        {{"outbox", "retry", "--all", "--dry-run", "--database", data()}},
+        {{"outbox", "discard", "--all", "--yes", "--database", data()}},
+        {{"outbox", "clean", "--database", data()}},
+        {{"inbox", "install", "--database", data()}},
+        {{"inbox", "status", "--database", data()}, {1}},  // a dead letter
+        {{"inbox", "list", "--database", data()}},
+        {{"inbox", "show", event_, "--database", data()}},
+        {{"dlq", "list", "--database", data()}},
+        {{"dlq", "show", event_, "--database", data()}},
+        {{"dlq", "export", "--database", data()}},
+        {{"dlq", "redrive", "--all", "--dry-run", "--database", data()}},
+        {{"dlq", "discard", "--all", "--yes", "--database", data()}},
         {{"topology", "plan", topology(), "--broker", broker()}},
         {{"topology", "check", topology(), "--broker", broker()}, {1}},
         {{"topology", "apply", topology(), "--broker", broker()}},
@@ -164,6 +197,7 @@ class CliJson : public CliTest {
 TEST_F(CliJson, every_command_prints_one_document_if_it_does_its_work) {
   leave_a_job();
   leave_a_damaged_lock();
+  leave_an_event();
   const std::string script = "echo ready; while :; do sleep 0.05; done";
   auto job = hold("job", script);
   auto again = hold("again", script);

@@ -1,0 +1,52 @@
+#pragma once
+
+// What `baton outbox`, `inbox` and `dlq` have in common: opening the database, showing events, and
+// asking before any are changed.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/json_writer.h"
+#include "outbox/operate.h"
+#include "sql/connection.h"
+
+namespace baton::cli {
+
+// The database must be there: a typing error must not make an empty one.
+[[nodiscard]] Result<std::unique_ptr<sql::Connection>> open_database(const std::string& url);
+
+[[nodiscard]] Result<outbox::EventFilter> parse_filter(const EventArguments& arguments);
+[[nodiscard]] Result<outbox::EventPage> parse_page(const EventArguments& arguments);
+
+// 30s, 12h, and days beyond the hours that other times have: 45d.
+[[nodiscard]] Result<Millis> parse_age(std::string_view option, std::string_view text);
+
+// Events of a table, one a line, and what follows them.
+void show_events(const Context& context, const std::vector<outbox::EventRow>& rows,
+                 const outbox::EventPage& page);
+void write_json(JsonWriter& json, const outbox::EventRow& row, bool with_payload);
+void show_event(const Context& context, const outbox::EventRow& row);
+
+// By status and error, the largest groups first.
+void show_groups(const Context& context, const outbox::EventCount& count);
+void write_groups(JsonWriter& json, const outbox::EventCount& count);
+
+// A change of many events.
+struct Change {
+  std::string verb;   // discard
+  std::string would;  // would be discarded
+  std::string did;    // discarded
+  std::function<Result<outbox::EventCount>()> count;
+  std::function<Result<std::int64_t>(const outbox::EventCount&)> apply;
+  std::string warning = {};  // said before it is asked for
+};
+
+// Counts first. Changes them if --yes was given or the user says so; with --dry-run never.
+[[nodiscard]] Result<int> change_events(Context& context, const EventArguments& arguments,
+                                        const Change& change);
+
+}  // namespace baton::cli
