@@ -25,7 +25,7 @@ void add_filter(Command app, Arguments& all) {
   app.add("ID", events.ids, "Only these events").type("");
   app.add("--type", events.type, "Only of this type, as DocumentUploaded").type("T");
   app.add("--aggregate", events.aggregate, "Only of this aggregate").type("A");
-  app.add("--error", events.error, "Only with this in the last error, in any case").type("TEXT");
+  app.add("--error", events.error, "Only with this in the last error, in any case").type("PART");
   app.add("--older-than", events.older_than, "Only what was added longer ago, as 90s or 3d")
       .type("TIME");
 }
@@ -52,7 +52,7 @@ void add_change(Command app, Arguments& all) {
 }  // namespace
 
 void add_outbox(Command& root, Arguments& all) {
-  auto noun = root.add_noun("outbox", "See what a service has to publish, and mend what is stuck",
+  auto noun = root.add_noun("outbox", "See what waits to be published, mend what is stuck",
                             "  baton outbox status --database postgres://app@db/shop\n"
                             "  baton outbox retry --error NO_ROUTE --database sqlite:shop.db");
   add_event_command(noun, all, "install", "Make its tables in a database; harmless to repeat",

@@ -41,7 +41,7 @@ _baton() {
       'job:look at scheduled jobs, and tell them what to do'
       'node:look at the processes of the fleet'
       'partition:see how sets of partitions are divided'
-      'outbox:see what a service has to publish, and mend what is stuck'
+      'outbox:see what waits to be published, mend what is stuck'
       'inbox:see the messages that are in trouble at consumers'
       'dlq:see dead letters, and redrive or discard them'
       'topology:make exchanges and queues as a file says'
