@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "baton/outbox.h"
+#include "support/http_client.h"
 #include "support/postgres_database.h"
 #include "support/postgres_server.h"
 #include "support/process.h"
@@ -147,9 +148,10 @@ TEST_F(RelayProcesses, a_relay_starts_while_database_store_and_broker_are_down) 
   const auto out = relay->out();
   const auto at = out.find("http://127.0.0.1:");
   ASSERT_NE(at, std::string::npos) << out;
-  const std::string metrics = out.substr(at, out.find('"', at) - at);
+  const int port = std::stoi(out.substr(at + std::string_view("http://127.0.0.1:").size()));
   EXPECT_TRUE(poll_until([&] {
-    const auto text = run({.argv = {"curl", "-s", metrics}}).out;
+    const auto answer = http(port, {.path = "/metrics"});
+    const std::string text = answer ? answer->body : "";
     return text.find("baton_outbox_published_total{outbox=\"default\"} 20") != std::string::npos &&
            text.find("baton_outbox_lanes_owned{outbox=\"default\"} 16") != std::string::npos &&
            text.find("baton_outbox_swept_total{outbox=\"default\"} 0") != std::string::npos;
