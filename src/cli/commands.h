@@ -199,6 +199,9 @@ Result<int> topology_check(Context& context, const BrokerArguments& arguments);
 Result<int> queue_list(Context& context, const BrokerArguments& arguments);
 Result<int> broker_doctor(Context& context, const BrokerArguments& arguments);
 Result<int> relay(Context& context, const RelayArguments& arguments);
+
+// What --broker gives, or else $BATON_BROKER.
+[[nodiscard]] Result<std::string> broker_url(const std::string& given);
 Result<int> version(Context& context);
 Result<int> completion(Context& context, const std::string& shell);
 

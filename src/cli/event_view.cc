@@ -201,7 +201,7 @@ void show_events(const Context& context, const std::vector<outbox::EventRow>& ro
                      std::to_string(row.attempts), shown_next(row), or_dash(row.error)});
     if (consumers) cells.back().insert(cells.back().begin() + 1, row.consumer);
   }
-  context.out.table(header, cells);
+  context.out.table(header, cells, 0);
   if (more) {
     context.out.warning(fmt::format("there may be more; go on with --after {}, or raise --limit",
                                     rows.back().position));

@@ -54,7 +54,7 @@ void add_change(Command app, Arguments& all) {
 void add_outbox(Command& root, Arguments& all) {
   auto noun = root.add_noun("outbox", "See what waits to be published, mend what is stuck",
                             "  baton outbox status --database postgres://app@db/shop\n"
-                            "  baton outbox retry --error NO_ROUTE --database sqlite:shop.db");
+                            "  baton outbox retry --error unroutable --database sqlite:shop.db");
   add_event_command(noun, all, "install", "Make its tables in a database; harmless to repeat",
                     "  baton outbox install --database sqlite:shop.db", outbox_install);
   auto status = add_event_command(noun, all, "status", "Say whether anything is stuck, and why",
@@ -65,7 +65,7 @@ void add_outbox(Command& root, Arguments& all) {
   auto list = add_event_command(
       noun, all, "list", "List events, by default those that are not published",
       "  baton outbox list --database sqlite:shop.db\n"
-      "  baton outbox list --status FAILED --error NO_ROUTE --database sqlite:shop.db",
+      "  baton outbox list --status FAILED --error unroutable --database sqlite:shop.db",
       outbox_list);
   add_filter(list, all);
   add_status(list, all, "Only PENDING, SENT, FAILED or DISCARDED; may be repeated");
@@ -77,7 +77,7 @@ void add_outbox(Command& root, Arguments& all) {
   show.add("ID", all.events.id, "The event").type("").required();
   auto retry = add_event_command(
       noun, all, "retry", "Try failed events again, at once",
-      "  baton outbox retry --error NO_ROUTE --dry-run --database sqlite:shop.db\n\n"
+      "  baton outbox retry --error unroutable --dry-run --database sqlite:shop.db\n\n"
       "Those that are FAILED, and those that wait for another attempt: with no\n"
       "attempt used. Counts first, and asks unless --yes is given.",
       outbox_retry);
@@ -97,7 +97,7 @@ void add_outbox(Command& root, Arguments& all) {
   auto clean =
       add_event_command(noun, all, "clean", "Remove events that were published long enough ago",
                         "  baton outbox clean --keep 2d --database sqlite:shop.db\n\n"
-                        "A relay does it by itself.",
+                        "Run it from cron, once an hour.",
                         outbox_clean);
   clean.add_time("--keep", all.events.keep, "How long, since they were added; 1h to 6d");
 }

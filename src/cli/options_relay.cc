@@ -17,9 +17,9 @@ void add_relay(Command& root, Arguments& all) {
   app.add("--outbox", with.outbox, "The database of the outbox: postgres://… or sqlite:PATH")
       .type("URL")
       .required();
-  app.add("--broker", with.broker, "Where to: rabbitmq://…, rabbitmqs://… or embedded:PATH")
-      .type("URL")
-      .required();
+  app.add("--broker", with.broker,
+          "Where to: rabbitmq://…, rabbitmqs://… or embedded:PATH; default $BATON_BROKER")
+      .type("URL");
   app.add("--name", with.name, "Of the outbox; relays with one name share its lanes").type("NAME");
   app.add("--mode", with.mode, "partitioned (default): divided; leader: one has all").type("M");
   app.add("--topology", with.topology, "Exchanges, queues and bindings to declare first")

@@ -151,10 +151,15 @@ std::size_t sum_of(const std::vector<std::size_t>& widths) {
   return std::accumulate(widths.begin(), widths.end(), kBetweenColumns * (widths.size() - 1));
 }
 
-// Takes from the widest column first.
-void narrow(std::vector<std::size_t>& widths, std::size_t most) {
-  for (std::size_t all = sum_of(widths); all > most; --all) {
-    auto& widest = *std::max_element(widths.begin(), widths.end());
+// Takes from the widest column first, never from `whole`.
+void narrow(std::vector<std::size_t>& widths, std::size_t most, std::optional<std::size_t> whole) {
+  std::vector<std::size_t*> shrinking;
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    if (i != whole) shrinking.push_back(&widths[i]);
+  }
+  for (std::size_t all = sum_of(widths); all > most && !shrinking.empty(); --all) {
+    auto& widest = **std::max_element(shrinking.begin(), shrinking.end(),
+                                      [](const auto* a, const auto* b) { return *a < *b; });
     if (widest <= 4) return;
     --widest;
   }
@@ -177,9 +182,10 @@ std::size_t Output::table_width(const std::vector<std::string>& header,
 }
 
 void Output::table(const std::vector<std::string>& header,
-                   const std::vector<std::vector<std::string>>& rows) const {
+                   const std::vector<std::vector<std::string>>& rows,
+                   std::optional<std::size_t> whole) const {
   auto widths = widths_of(header, rows);
-  if (const auto size = terminal()) narrow(widths, size->columns);
+  if (const auto size = terminal()) narrow(widths, size->columns, whole);
   const auto print = [&](const std::vector<std::string>& row) {
     std::string text;
     for (std::size_t i = 0; i < row.size(); ++i) {

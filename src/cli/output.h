@@ -45,9 +45,11 @@ class Output {
   void line(const std::string& text) const;
 
   // Columns as wide as their widest cell; on a terminal that is narrower, the widest cells are cut.
-  // The cells may come from anywhere: they are made printable.
+  // The cells may come from anywhere: they are made printable. `whole` is a column that is never
+  // cut, because people copy what is in it.
   void table(const std::vector<std::string>& header,
-             const std::vector<std::vector<std::string>>& rows) const;
+             const std::vector<std::vector<std::string>>& rows,
+             std::optional<std::size_t> whole = {}) const;
 
   // Of the terminal that stdout is; nothing if it is none, or one that cannot be drawn on.
   struct Size {

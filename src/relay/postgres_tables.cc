@@ -312,7 +312,8 @@ Result<TakenLane> PostgresTables::take_over(const OwnedLane& lane) {
                    .message = "lane " + std::to_string(lane.number) +
                               " of the outbox has had an owner with a newer token than " +
                               std::to_string(lane.token) +
-                              "; if the locks were moved to another store: UPDATE outbox_lane SET "
+                              ": is this relay's lock store (--store) that of the others? If the "
+                              "locks were moved to this one for good: UPDATE outbox_lane SET "
                               "token = 0, while no relay runs"};
     }
     const sql::Row& row = raised->front();

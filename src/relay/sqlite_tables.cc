@@ -42,8 +42,9 @@ Position last_of(const Snapshot& snapshot) { return static_cast<Position>(snapsh
 Error overtaken(Token token) {
   return {.code = Code::fenced,
           .message = "the outbox has had a relay with a newer token than " + std::to_string(token) +
-                     "; if the locks were moved to another store: UPDATE outbox_lane SET token = "
-                     "0, while no relay runs"};
+                     ": is this relay's lock store (--store) that of the others? If the locks were "
+                     "moved to this one for good: UPDATE outbox_lane SET token = 0, while no relay "
+                     "runs"};
 }
 
 class SqliteTables final : public LaneTables {

@@ -14,16 +14,9 @@
 #include "policy/yaml.h"
 
 namespace baton::cli {
-namespace {
 
-using Severity = BrokerFinding::Severity;
-
-constexpr Millis kLimit{30'000};
-
-Deadline limit() { return BootClock::now() + kLimit; }
-
-Result<std::shared_ptr<Broker>> open_broker(const BrokerArguments& arguments) {
-  std::string url = arguments.broker;
+Result<std::string> broker_url(const std::string& given) {
+  std::string url = given;
   if (url.empty()) {
     const char* const set = std::getenv("BATON_BROKER");
     if (set == nullptr || *set == '\0') {
@@ -35,7 +28,21 @@ Result<std::shared_ptr<Broker>> open_broker(const BrokerArguments& arguments) {
     url = set;
   }
   if (auto ok = check_password(url); !ok) return ok.error();
-  return Broker::open(url);
+  return url;
+}
+
+namespace {
+
+using Severity = BrokerFinding::Severity;
+
+constexpr Millis kLimit{30'000};
+
+Deadline limit() { return BootClock::now() + kLimit; }
+
+Result<std::shared_ptr<Broker>> open_broker(const BrokerArguments& arguments) {
+  auto url = broker_url(arguments.broker);
+  if (!url) return url.error();
+  return Broker::open(*url);
 }
 
 Result<Topology> read_topology(const std::string& file) {

@@ -98,7 +98,9 @@ Result<int> relay(Context& context, const RelayArguments& arguments) {
   if (!options) return options.error();
   const auto format = observe::parse_log_format(arguments.log_format);
   if (!format) return bad_request("--log-format is json or text, not " + arguments.log_format);
-  auto broker = Broker::open(arguments.broker);
+  auto url = broker_url(arguments.broker);
+  if (!url) return url.error();
+  auto broker = Broker::open(*url);
   if (!broker) return broker.error();
 
   std::signal(SIGPIPE, SIG_IGN);  // nobody reads the log any more: no reason to end
