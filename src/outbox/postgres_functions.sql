@@ -21,7 +21,7 @@ CREATE OR REPLACE FUNCTION $schema.outbox_put(
 RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
-  its_lane CONSTANT smallint := hashtextextended($4, 0) & 15;
+  its_lane CONSTANT smallint := hashtextextended($4 COLLATE "C", 0) & 15;
 BEGIN
   INSERT INTO $schema.outbox_events (
     lane, slot, event_id, type, aggregate_type, aggregate_id, exchange, routing_key, payload,
@@ -47,7 +47,7 @@ BEGIN
   INSERT INTO $schema.outbox_events (
     lane, slot, event_id, type, aggregate_type, aggregate_id, exchange, routing_key, payload,
     headers, correlation_id, causation_id, traceparent, version)
-  SELECT hashtextextended(e.aggregate_id, 0) & 15, today,
+  SELECT hashtextextended(e.aggregate_id COLLATE "C", 0) & 15, today,
          e.event_id, e.type, e.aggregate_type, e.aggregate_id, e.exchange, e.routing_key, e.payload,
          e.headers, nullif(e.correlation_id, ''), nullif(e.causation_id, ''),
          nullif(e.traceparent, ''), e.version
@@ -57,7 +57,8 @@ BEGIN
   ORDER BY e.number;
   IF NOT $13 THEN
     PERFORM $schema.outbox_wake(l.lane)
-    FROM (SELECT DISTINCT (hashtextextended(a, 0) & 15)::smallint AS lane FROM unnest($4) a) l;
+    FROM (SELECT DISTINCT (hashtextextended(a COLLATE "C", 0) & 15)::smallint AS lane
+          FROM unnest($4) a) l;
   END IF;
 END
 $$;
@@ -76,7 +77,7 @@ CREATE OR REPLACE FUNCTION $schema.outbox_add(
 RETURNS uuid LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   id   uuid := event_id;
-  key  text := coalesce(routing_key, '');
+  key  text COLLATE "C" := coalesce(routing_key, '');  -- whatever the caller's texts have
   what text;
 BEGIN
   -- As routing_key_of does in C++.
@@ -93,7 +94,8 @@ BEGIN
     WHEN greatest(octet_length(type), octet_length(aggregate_id), octet_length(aggregate_type),
                   octet_length(exchange), octet_length(key)) > 255 THEN
       'types, aggregates, exchanges and routing keys have at most 255 bytes'
-    WHEN concat(type, aggregate_id, aggregate_type, exchange, key) ~ '[\x01-\x1f\x7f-\x9f]' THEN
+    WHEN concat(type, aggregate_id, aggregate_type, exchange, key) COLLATE "C"
+         ~ '[\x01-\x1f\x7f-\x9f]' THEN
       'a type, aggregate, exchange or routing key has a control character'
     WHEN payload IS NULL OR octet_length(payload) > 1048576 THEN
       'the payload of an event is JSON of at most 1048576 bytes'
@@ -102,6 +104,12 @@ BEGIN
     WHEN EXISTS (SELECT FROM json_each(headers::json) h
                  WHERE json_typeof(h.value) <> 'string' OR octet_length(h.key) NOT BETWEEN 1 AND 255)
       THEN 'the headers of an event are texts, with names of 1 to 255 bytes'
+    WHEN EXISTS (SELECT FROM json_each_text(headers::json) h
+                 WHERE h.key COLLATE "C" ~ '[\x01-\x1f\x7f-\x9f]')
+      THEN 'the name of a header has a control character'
+    WHEN (SELECT sum(octet_length(h.key) + octet_length(h.value))
+          FROM json_each_text(headers::json) h) > 16384
+      THEN 'the headers of an event have at most 16384 bytes'
     WHEN (headers::json -> 'CC') IS NOT NULL OR (headers::json -> 'BCC') IS NOT NULL THEN
       'the headers CC and BCC have a meaning of their own to RabbitMQ'
     WHEN correlation_id COLLATE "C" !~ '^[!-~]{0,128}$' OR
@@ -110,7 +118,7 @@ BEGIN
     WHEN traceparent <> '' AND
          (octet_length(traceparent) > 128 OR traceparent COLLATE "C" !~
             '^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-[!-~]*)?$'
-          OR traceparent LIKE '00%' AND octet_length(traceparent) <> 55) THEN
+          OR traceparent COLLATE "C" LIKE '00%' AND octet_length(traceparent) <> 55) THEN
       'the traceparent of an event is malformed'
     WHEN version IS NULL OR version < 1 THEN 'the version of an event counts from 1'
   END;

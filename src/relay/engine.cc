@@ -400,7 +400,8 @@ Result<void> Engine::sleep() {
       auto got = tables_->lock(owned());
       if (!got) return got.error();
       wakeup_.locked(*got);
-      return {};
+      if (*got) return {};
+      [[fallthrough]];  // the next turn looks, so the pause comes before it
     }
     case WakeUp::Step::pause: {
       auto changed = tables_->pause(now + wakeup_.pause(), interrupt_.file());

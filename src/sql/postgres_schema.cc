@@ -63,7 +63,18 @@ Result<int> version_in(PGconn* connection, const std::string& version_table) {
   return std::atoi(PQgetvalue(version->get(), 0, 0));
 }
 
+// Texts from elsewhere must fit: a row that cannot be stored would stop its reader for good.
+Result<void> check_encoding(PGconn* connection, const Schema& schema) {
+  const char* encoding = PQparameterStatus(connection, "server_encoding");
+  if (encoding != nullptr && std::string_view(encoding) == "UTF8") return {};
+  return Error{.code = Code::bad_store,
+               .message = "the encoding of this database is " +
+                          std::string(encoding == nullptr ? "unknown" : encoding) + ", but the " +
+                          std::string(schema.name) + " needs UTF8"};
+}
+
 Result<void> install_in(PGconn* connection, const Schema& schema, const std::string& place) {
+  if (auto fits = check_encoding(connection, schema); !fits) return fits;
   if (auto begun = execute(connection, kBeginInstall); !begun) return begun.error();
   const auto version = version_in(connection, place + "." + schema.version_table());
   if (!version) return version.error();

@@ -26,7 +26,7 @@ sized AS (
   FROM fresh f
 )
 SELECT this.now, this.lanes, s.lane, s.position, s.xid::text, s.retry_count, s.bytes,
-       (extract(epoch FROM s.created_at) * 1000)::bigint,
+       (extract(epoch FROM greatest(least(s.created_at, '9999-01-01'), '0001-01-01')) * 1000)::bigint,
        s.event_id::text, s.type, s.aggregate_type, s.aggregate_id, s.exchange, s.routing_key,
        CASE WHEN pg_catalog.sum(s.bytes) OVER (ORDER BY s.lane, s.position) <= $5::bigint
             THEN s.payload END,

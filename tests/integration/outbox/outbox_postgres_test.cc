@@ -160,6 +160,8 @@ TEST_F(PostgresOutbox, the_sql_function_refuses_what_the_library_refuses) {
            {"'T', 'a', headers => '[]'", "JSON object"},
            {"'T', 'a', headers => '{\"n\":1}'", "are texts"},
            {"'T', 'a', headers => '{\"CC\":\"x\"}'", "RabbitMQ"},
+           {"'T', 'a', headers => '{\"a\\nb\":\"x\"}'", "control character"},
+           {"'T', 'a', headers => json_build_object('a', repeat('x', 16384))::text", "16384 bytes"},
            {"'T', 'a', correlation_id => 'a b'", "visible ASCII"},
            {"'T', 'a', causation_id => repeat('x', 129)", "visible ASCII"},
            {"'T', 'a', traceparent => '00-x'", "traceparent"},
@@ -186,6 +188,27 @@ TEST_F(PostgresOutbox, missing_tables_are_named_with_the_command_that_makes_them
   other.sql("ROLLBACK; BEGIN");
   refused(outbox.add_all(other.get(), std::span(&event, 1)), Code::bad_store,
           "baton outbox install");
+}
+
+// Its rows could not be read by relays, which speak UTF-8, or not stored by consumers.
+TEST_F(PostgresOutbox, a_database_of_another_encoding_is_refused) {
+  const std::string name = database.name() + "_ascii";
+  session.sql("CREATE DATABASE " + name +
+              " TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'");
+  {
+    Session other(database.url().substr(0, database.url().rfind('/') + 1) + name);
+    refused(install_outbox(other.get()), Code::bad_store, "SQL_ASCII");
+    EXPECT_EQ(other.sql("SELECT to_regclass('outbox_events') IS NULL"), "t");
+  }
+  session.sql("DROP DATABASE " + name + " WITH (FORCE)");
+}
+
+TEST_F(PostgresOutbox, the_collation_of_the_caller_changes_no_lane) {
+  session.sql(
+      "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false);"
+      " SELECT outbox_add('T', 'Doc-1'); SELECT outbox_add('T', 'Doc-1' COLLATE loose)");
+  EXPECT_EQ(session.sql("SELECT count(DISTINCT lane) FROM outbox_events"), "1");
+  EXPECT_EQ(events(), "2");
 }
 
 TEST_F(PostgresOutbox, installing_again_changes_nothing_and_keeps_the_search_path) {

@@ -161,6 +161,44 @@ TEST_F(PostgresRelay, a_relay_that_sleeps_is_woken) {
   EXPECT_TRUE(spy.wait_for(4)) << errors();
 }
 
+// A transaction that has added an event holds the lock of its lane until it ends.
+TEST_F(PostgresRelay, beside_a_transaction_that_stays_open_it_looks_only_now_and_then) {
+  const auto relay = start();
+  const Spy spy(broker_, "all");
+  ASSERT_TRUE(sleeps(*relay)) << errors();
+  Session writer(database_.url());
+  writer.sql("BEGIN");
+  // Granted when the relay wakes up, so that it cannot go back to sleep.
+  writer.sql("SELECT pg_advisory_xact_lock_shared('outbox_events'::regclass::oid::int, 3)");
+  const auto transactions = [this] {
+    return std::stol(session_.sql(
+        "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"));
+  };
+  const auto from = BootClock::now();
+  const long before = transactions();
+  ASSERT_TRUE(poll_until([&] { return BootClock::now() - from > 4s; }, patience, 100ms));
+  // 16 pauses a second, of a few statements each; without them it is thousands.
+  EXPECT_LT(transactions() - before, 900) << errors();
+  add("o-1");
+  EXPECT_TRUE(spy.wait_for(1)) << errors();
+  writer.sql("COMMIT");
+  EXPECT_TRUE(sleeps(*relay)) << errors();
+}
+
+TEST_F(PostgresRelay, a_row_with_a_time_that_no_clock_shows_holds_up_nobody) {
+  session_.sql(
+      "INSERT INTO outbox_events (lane, slot, event_id, type, aggregate_type, aggregate_id,"
+      " exchange, routing_key, payload, headers, version, created_at) SELECT hashtextextended(a, 0)"
+      " & 15, 0, gen_random_uuid(), 'T', '', a, 'shop', 'order.placed', '{}', '{}', 1, t"
+      " FROM (VALUES ('x', 'infinity'::timestamptz), ('y', '-infinity'), ('z', '4000-01-01 BC'))"
+      " AS row (a, t)");
+  add("o-1");
+  const auto relay = start();
+  const Spy spy(broker_, "all");
+  EXPECT_TRUE(spy.wait_for(4)) << errors();
+  EXPECT_TRUE(all_sent()) << errors();
+}
+
 TEST_F(PostgresRelay, a_backlog_of_many_pages_is_published_in_order_and_its_checkpoint_saved) {
   add_many(6'000, 40);
   // Another transaction is at work all the time.
