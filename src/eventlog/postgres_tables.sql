@@ -6,7 +6,7 @@ CREATE TABLE $schema.event_log_version (
   changed timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- Whoever appends to a stream locks its row first, and draws positions then: so the order of the
+-- An append to a stream locks its row first, and draws positions then: so the order of the
 -- positions of a stream is the order of its versions.
 CREATE TABLE $schema.event_stream (
   stream  text PRIMARY KEY,

@@ -122,7 +122,7 @@ class ProcessorSet {
     for (auto& thread : threads) thread.join();
   }
 
-  // Also with no processor at all: whoever returns gives its partition up.
+  // Also with no processor at all, because work that returns gives its partition up.
   static void wait_for(const std::stop_token& stop) {
     std::mutex mutex;
     std::unique_lock lock(mutex);

@@ -30,7 +30,7 @@ inline constexpr Millis kMaxRetention{std::chrono::hours(24 * 6)};  // eight slo
 struct CleanOptions {
   // Since they were added. PostgreSQL: a day goes as a whole, when its last event is that old.
   Millis retention{std::chrono::hours(24 * 3)};
-  // Whoever opens a table waits behind a TRUNCATE that waits, also the relay.
+  // Sessions that open the table wait behind a TRUNCATE that waits, the relay too.
   Millis lock_timeout{200};
   std::int64_t most = 100'000;  // SQLite: events in one call
 };

@@ -129,7 +129,7 @@ Result<void> Session::send_take(const LockRef& lock, const core::Claimant& claim
 
 Result<TermReply> Session::finish_take(Deadline deadline) {
   const auto rows = connection_->collect(deadline);
-  // Whoever asks for something else now would be given this answer.
+  // The next question would be given this answer.
   if (!rows && rows.error().in_doubt) connection_->give_up();
   confirm_note(rows);
   if (!rows) return rows.error();
