@@ -51,7 +51,7 @@ where_the_time_went() {
     [[ -f build/$preset/ctest.xml ]] || continue
     echo "    the longest in $preset, in seconds:"
     sed -nE 's/.*<testcase name="([^"]*)".* time="([0-9]+)[^"]*".*/\2 \1/p' \
-      "build/$preset/ctest.xml" | sort -rn | head -n 10 | sed 's/^/        /'
+      "build/$preset/ctest.xml" | sort -rn | sed -n '1,10s/^/        /p' # head would end sort by a signal
   done
 }
 
