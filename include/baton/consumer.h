@@ -132,10 +132,18 @@ class BATON_EXPORT Handling {
   Parts parts_;
 };
 
-// What a consumer tells logs and metrics. `message` is stable: EVENT_PROCESSED,
+// What of a consumer is in inbox_events, of all its replicas.
+struct InboxCounts {
+  std::int64_t retry = 0;  // tried again later
+  std::int64_t held = 0;   // behind an earlier event of their aggregate
+  std::int64_t dead = 0;   // dead letters
+};
+
+// What a consumer tells logs and metrics. `message` is stable: EVENT_RECEIVED, EVENT_PROCESSED,
 // BUSINESS_VALIDATION_FAILED, EVENT_SKIPPED_IDEMPOTENT, TECHNICAL_FAILURE, EVENT_DEAD, …
 struct ConsumerNote {
   enum class Kind : std::uint8_t {
+    received,  // a delivery is about to be handled; again if the database went away meanwhile
     processed,
     rejected,        // a business error
     skipped,         // a duplicate
@@ -149,6 +157,7 @@ struct ConsumerNote {
     broker_lost,     // and is asked again
     breaker_opened,  // many events fail: one at a time
     breaker_closed,
+    counted,  // `counts`: at the start, then every 5 s
   };
   Kind kind = Kind::processed;
   std::string_view message;
@@ -156,6 +165,7 @@ struct ConsumerNote {
   int attempt = 0;
   std::string reason;                           // for people
   std::chrono::sys_time<Millis> occurred_at{};  // of the event, if its sender said so
+  InboxCounts counts{};                         // of `counted`
 };
 
 struct ConsumerOptions {

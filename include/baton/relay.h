@@ -76,7 +76,12 @@ struct RelayEvent {
   };
   Kind kind = Kind::published;
   int lane = 0;
-  std::string event_id;  // of the first four kinds
+  // Of the first four kinds:
+  std::string event_id;
+  std::string type;
+  std::string aggregate;
+  std::string routing_key;
+  std::string correlation_id;
   std::string why;
   int attempts = 0;
   Millis took{0};

@@ -140,6 +140,7 @@ struct RelayArguments {
   std::string first_delay = "10s";
   std::string on_failed = "hold";
   std::string log_format = "json";
+  std::string log_level = "info";
   std::string metrics;
 };
 

@@ -34,6 +34,7 @@ void add_relay(Command& root, Arguments& all) {
           "hold (default): later events of its aggregate\nwait; skip: they do not")
       .type("WHAT");
   app.add("--log-format", with.log_format, "json (default) or text").type("F");
+  app.add("--log-level", with.log_level, "info (default); debug: a line for each event").type("L");
   add_metrics(app, with.metrics);
   add_common(app, all);
   does(app, all, relay, all.relay);

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "core/bad_request.h"
+#include "inbox/inbox_table.h"
+#include "inbox/operate.h"
 #include "inbox/session.h"
 
 namespace baton::inbox {
@@ -19,6 +21,7 @@ constexpr Millis kMaxNap{1'000};
 constexpr Millis kBrokerCall{10'000};
 constexpr Millis kRetentionInterval{60'000};
 constexpr Millis kDeadLetterInterval{1'000};
+constexpr Millis kCountInterval{5'000};
 constexpr std::size_t kDeadLettersAtOnce = 100;
 constexpr std::int64_t kForgottenAtOnce = 1'000;
 constexpr int kRetriesAtOnce = 32;
@@ -304,6 +307,22 @@ void ConsumerLoop::keep_house() {
     // As long as there is more, it goes on between the batches.
     if (!forgotten || *forgotten < kForgottenAtOnce) next_retention_ = now + kRetentionInterval;
   }
+  if (database_ != nullptr && options_.on_note && now >= next_count_) {
+    next_count_ = now + kCountInterval;
+    count_inbox();
+  }
+}
+
+void ConsumerLoop::count_inbox() {
+  const auto health = read_health(*database_, options_.name);
+  if (!health) return;  // the next turn finds out why
+  ConsumerNote counted{.kind = ConsumerNote::Kind::counted, .message = "INBOX_COUNTED"};
+  for (const auto& part : *health) {
+    if (part.status == status::retry) counted.counts.retry = part.pile.count;
+    if (part.status == status::held) counted.counts.held = part.pile.count;
+    if (part.status == status::dead) counted.counts.dead = part.pile.count;
+  }
+  options_.on_note(counted);
 }
 
 // What the broker itself gave up on.

@@ -74,6 +74,7 @@ class ConsumerLoop {
 
   void keep_house();
   void move_dead_letters();
+  void count_inbox();
   void note(ConsumerNote::Kind kind, std::string_view message, const Event* event = nullptr,
             int attempt = 0, const std::string& reason = {},
             std::chrono::sys_time<Millis> occurred_at = {}) const;
@@ -99,6 +100,7 @@ class ConsumerLoop {
   Millis broker_nap_{0};
   Instant next_dead_letters_{};
   Instant next_retention_{};
+  Instant next_count_{};
 };
 
 }  // namespace baton::inbox

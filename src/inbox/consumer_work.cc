@@ -54,6 +54,8 @@ void ConsumerLoop::process() {
       // The same event twice: the second time it is a duplicate.
       if (!ids.insert(sent->event.id).second) break;
       batch.push_back({std::move(next), std::move(*sent)});
+      note(Kind::received, "EVENT_RECEIVED", &batch.back().sent.event, 0, {},
+           batch.back().sent.occurred_at);
       in_hand_.pop_front();
     }
     if (!batch.empty()) process_batch(std::move(batch));

@@ -80,6 +80,8 @@ class Engine {
     Row row;
     std::string event_id;
     event::WallTime occurred_at;
+    std::string type;
+    std::string correlation_id;
   };
   struct Outbound {
     std::vector<Message> messages;
@@ -117,7 +119,7 @@ class Engine {
   void send(Outbound out);
   bool collect_confirms(Deadline by);
   void confirmed(const Confirm& confirm);
-  void count(const InFlight& sent, const Confirm& confirm);
+  void count(InFlight&& sent, const Confirm& confirm);
   void broker_trouble(const Error& error);
   Result<bool> write_marks();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "event/message_headers.h"
 #include "relay/engine.h"
 
 namespace baton::relay {
@@ -19,6 +20,11 @@ Millis since(event::WallTime then) {
   const auto took = duration_cast<Millis>(system_clock::now().time_since_epoch()) -
                     duration_cast<Millis>(then.time_since_epoch());
   return std::max(took, Millis(0));  // clocks of two machines differ
+}
+
+std::string take_header(Message& message, std::string_view name) {
+  const auto found = message.headers.find(std::string(name));
+  return found == message.headers.end() ? std::string() : std::move(found->second);
 }
 
 }  // namespace
@@ -123,6 +129,10 @@ void Engine::send(Outbound out) {
   }
   for (std::size_t i = 0; i < out.rows.size(); ++i) {
     ++out.rows[i].lane->unconfirmed;
+    if (options_.on_event) {  // the message itself is not kept
+      out.rows[i].type = take_header(out.messages[i], event::header::type);
+      out.rows[i].correlation_id = take_header(out.messages[i], event::header::correlation_id);
+    }
     in_flight_.emplace(*first + i, std::move(out.rows[i]));
   }
 }
@@ -145,7 +155,7 @@ bool Engine::collect_confirms(Deadline by) {
 void Engine::confirmed(const Confirm& confirm) {
   const auto found = in_flight_.find(confirm.tag);
   if (found == in_flight_.end()) return;
-  const InFlight sent = std::move(found->second);
+  InFlight sent = std::move(found->second);
   in_flight_.erase(found);
   window_.remove(sent.row.bytes);
   if (confirm.outcome == PublishOutcome::unknown) {
@@ -161,12 +171,16 @@ void Engine::confirmed(const Confirm& confirm) {
   --lane.unconfirmed;
   lane.look->confirm(sent.row.position, confirm.outcome, confirm.why, BootClock::now());
   if (lane.look->unwritten() > 0 && !unwritten_since_) unwritten_since_ = BootClock::now();
-  count(sent, confirm);
+  count(std::move(sent), confirm);
 }
 
-void Engine::count(const InFlight& sent, const Confirm& confirm) {
+void Engine::count(InFlight&& sent, const Confirm& confirm) {
   RelayEvent event{.lane = sent.lane->owned.number,
-                   .event_id = sent.event_id,
+                   .event_id = std::move(sent.event_id),
+                   .type = std::move(sent.type),
+                   .aggregate = std::move(sent.row.aggregate),
+                   .routing_key = sent.row.route.substr(sent.row.route.find('\n') + 1),
+                   .correlation_id = std::move(sent.correlation_id),
                    .why = confirm.why,
                    .attempts = sent.row.attempts};
   switch (confirm.outcome) {

@@ -15,6 +15,7 @@
 #include "cli/file.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
+#include "observe/event_logging.h"
 #include "observe/log.h"
 #include "observe/metrics_server.h"
 #include "observe/outbox_metrics.h"
@@ -53,30 +54,6 @@ Result<RelayOptions> options_of(const RelayArguments& arguments, const Settings&
   return options;
 }
 
-void log_event(const observe::Logger& log, const RelayEvent& event) {
-  const observe::LogFields about{{"eventId", event.event_id},
-                                 {"lane", std::to_string(event.lane)},
-                                 {"attempt", std::to_string(event.attempts)},
-                                 {"why", event.why}};
-  switch (event.kind) {
-    case RelayEvent::Kind::published: log.debug("EVENT_PUBLISHED", about); break;
-    case RelayEvent::Kind::returned: log.warn("EVENT_RETURNED", about); break;
-    case RelayEvent::Kind::failed: log.error("EVENT_FAILED", about); break;
-    case RelayEvent::Kind::refused: log.debug("EVENT_REFUSED", about); break;
-    case RelayEvent::Kind::lane_taken:
-      log.info("LANE_TAKEN", {{"lane", std::to_string(event.lane)}});
-      break;
-    case RelayEvent::Kind::lane_left:
-      log.info("LANE_LEFT", {{"lane", std::to_string(event.lane)}});
-      break;
-    case RelayEvent::Kind::swept:
-      log.error("EVENTS_SWEPT",
-                {{"lane", std::to_string(event.lane)}, {"count", std::to_string(event.count)}});
-      break;
-    case RelayEvent::Kind::recovered: log.info("RELAY_RECOVERED"); break;
-  }
-}
-
 // Until `stop`, once a second.
 template <typename Body>
 void every_second(const std::stop_token& stop, Body body) {
@@ -98,6 +75,10 @@ Result<int> relay(Context& context, const RelayArguments& arguments) {
   if (!options) return options.error();
   const auto format = observe::parse_log_format(arguments.log_format);
   if (!format) return bad_request("--log-format is json or text, not " + arguments.log_format);
+  const auto level = observe::parse_log_level(arguments.log_level);
+  if (!level) {
+    return bad_request("--log-level is debug, info, warn or error, not " + arguments.log_level);
+  }
   auto url = broker_url(arguments.broker);
   if (!url) return url.error();
   auto broker = Broker::open(*url);
@@ -120,16 +101,17 @@ Result<int> relay(Context& context, const RelayArguments& arguments) {
   if (!opened) return opened.error();
   ending.ask_politely();
 
-  observe::Log out({.service = "relay", .node = opened->locks.owner(), .format = *format});
+  observe::Log out(
+      {.service = "relay", .node = opened->locks.owner(), .format = *format, .level = *level});
   const observe::Logger log = out.named("baton.relay");
+  // A line for each event is asked for, since nobody may read the log of a busy relay.
+  const observe::RelayLog events(log, {.published = observe::LogLevel::debug});
   if (server) log.info("METRICS", {{"url", server->url() + "/metrics"}});
   if (server && !server->warning().empty()) log.warn(server->warning());
-  options->on_error = [&](const Error& error) {
-    log.warn("RELAY_TROUBLE", {{"why", error.message}});
-  };
+  options->on_error = [&](const Error& error) { events.write(error); };
   options->on_event = [&](const RelayEvent& event) {
     if (counting) counting->count(event);
-    log_event(log, event);
+    events.write(event);
   };
   Relay relay(opened->locks, arguments.outbox, *broker, std::move(*options));
   log.info("RELAY_STARTED", {{"broker", (*broker)->describe()}});

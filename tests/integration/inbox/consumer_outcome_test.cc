@@ -199,6 +199,31 @@ TEST_F(ConsumerOutcome, poison_is_dead_at_once_with_its_bytes_and_the_reason) {
   EXPECT_EQ(hooks, 0);
 }
 
+TEST_F(ConsumerOutcome, deliveries_are_told_and_what_is_in_trouble_is_counted) {
+  std::mutex mutex;
+  std::vector<std::string> received;
+  std::atomic<std::int64_t> dead{-1};
+  ConsumerOptions watched = options();
+  watched.on_note = [&](const ConsumerNote& note) {
+    notes_.add(note);
+    if (note.kind == Kind::counted) dead = note.counts.dead;
+    if (note.kind != Kind::received) return;
+    const std::lock_guard lock(mutex);
+    received.push_back(note.event->id);
+  };
+  Message poison = message(event());
+  poison.id.clear();
+  const Event good = event();
+  publish(std::vector<Message>{poison, message(good)});
+  Consumer& first = consume(watched, [](Handling&) { return done(); });
+  ASSERT_TRUE(notes_.wait(Kind::processed));
+  ASSERT_TRUE(notes_.wait(Kind::poison));
+  first.stop().value();
+  EXPECT_EQ(received, std::vector<std::string>{good.id});
+  consume(watched, [](Handling&) { return done(); });  // which begins with a count
+  EXPECT_TRUE(poll_until([&] { return dead == 1; }));
+}
+
 TEST_F(ConsumerOutcome, an_unknown_version_is_a_dead_letter) {
   Event later = event();
   later.version = 3;

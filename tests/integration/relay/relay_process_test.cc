@@ -59,7 +59,8 @@ class RelayProcesses : public ::testing::Test {
       outbox_
           .add(in.get(), {.type = "OrderPlaced",
                           .aggregate = name,
-                          .payload = std::to_string(committed_[aggregate])})
+                          .payload = std::to_string(committed_[aggregate]),
+                          .correlation_id = "request-" + name})
           .value();
       in.sql("COMMIT");
       ++committed_[aggregate];
@@ -133,7 +134,7 @@ TEST_F(RelayProcesses, every_committed_event_comes_in_order_whatever_dies) {
 
 TEST_F(RelayProcesses, a_relay_starts_while_database_store_and_broker_are_down) {
   server_.stop();
-  auto relay = start("a", {"--metrics", "127.0.0.1:0"});
+  auto relay = start("a", {"--metrics", "127.0.0.1:0", "--log-level", "debug"});
   ASSERT_TRUE(relay->wait_for_err("waiting for the store")) << relay->err();
   server_.start();
   ASSERT_TRUE(relay->wait_for_out("RELAY_STARTED")) << relay->err();
@@ -159,6 +160,12 @@ TEST_F(RelayProcesses, a_relay_starts_while_database_store_and_broker_are_down) 
   relay->kill(SIGTERM);
   EXPECT_TRUE(relay->wait());
   EXPECT_NE(relay->out().find("RELAY_STOPPED"), std::string::npos);
+  const auto line = relay->out().find("OUTBOX_PUBLISH_SUCCESS");
+  ASSERT_NE(line, std::string::npos);
+  const auto rest = relay->out().substr(line, 400);
+  EXPECT_NE(rest.find(R"("eventType":"OrderPlaced")"), std::string::npos) << rest;
+  EXPECT_NE(rest.find(R"("correlationId":"request-o-)"), std::string::npos) << rest;
+  EXPECT_NE(rest.find(R"("aggregateId":"o-)"), std::string::npos) << rest;
 }
 
 TEST_F(RelayProcesses, words_that_cannot_work_are_refused) {
