@@ -16,8 +16,7 @@ int main(int argc, char** argv) {
   const auto add = [&](const char* name, std::vector<Figure> (*measure)(Lab&)) {
     program.rows.push_back({name, [&lab, measure](const SliceOptions&) { return measure(*lab); }});
   };
-#ifdef BATON_HAS_BROKER_RABBITMQ
   add("rabbitmq-publish", rabbitmq_publish);
-#endif
+  add("relay", relay_rate);
   return run_program(program, {argv + 1, argv + argc});
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kWindow = 1'000;
 constexpr std::size_t kBody = 512;
 
-Deadline soon() { return BootClock::now() + Millis(30'000); }
+
 
 // As a relay does: fills the window, and takes the confirms that are there.
 class Ours {

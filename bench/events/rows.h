@@ -8,5 +8,6 @@
 namespace baton::bench {
 
 std::vector<Figure> rabbitmq_publish(Lab& lab);
+std::vector<Figure> relay_rate(Lab& lab);
 
 }  // namespace baton::bench

@@ -27,6 +27,9 @@ class Session {
   // Runs a prepared statement; gives the first column of its first row, or nothing.
   std::string run(const char* name, const std::vector<const char*>& params);
 
+  // For what takes a connection of its caller.
+  [[nodiscard]] PGconn* postgres() { return connection_; }
+
   // Blocks until a notification comes.
   void await_notification();
 
