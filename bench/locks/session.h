@@ -27,6 +27,10 @@ class Session {
   // Runs a prepared statement; gives the first column of its first row, or nothing.
   std::string run(const char* name, const std::vector<const char*>& params);
 
+  // Runs two prepared statements in one round trip; gives what run() gives of the second.
+  std::string run_both(const char* first, const char* second,
+                       const std::vector<const char*>& params_of_second);
+
   // Blocks until a notification comes.
   void await_notification();
 
