@@ -16,25 +16,59 @@ namespace {
 
 constexpr int kNames = 16;
 
-// The try of a lock table that keeps no more than an expiry, such as ShedLock's: an UPDATE that
-// matches no row. It tells nobody who holds the lock.
+constexpr const char* kTable = R"(
+  CREATE TABLE shedlock (
+    name varchar(64) PRIMARY KEY, lock_until timestamp NOT NULL, locked_at timestamp NOT NULL,
+    locked_by varchar(255) NOT NULL);
+  INSERT INTO shedlock
+    SELECT 'DEFAULT:bench:0:' || i, timezone('utc', now()) + interval '1 day',
+           timezone('utc', now()), 'holder'
+    FROM generate_series(0, 15) i)";
+
+// Both are ShedLock's own, of its JDBC provider with the server's time, but for RETURNING.
+constexpr const char* kTry = R"(
+  UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) + cast($1 AS interval),
+    locked_at = timezone('utc', CURRENT_TIMESTAMP), locked_by = $2
+  WHERE shedlock.name = $3 AND shedlock.lock_until <= timezone('utc', CURRENT_TIMESTAMP)
+  RETURNING true)";
+
+std::shared_ptr<Session> floor_session(const std::string& url) {
+  auto session = std::make_shared<Session>(url);
+  session->prepare("begin", "BEGIN");
+  session->prepare("try", kTry);
+  session->prepare("commit", "COMMIT");
+  return session;
+}
+
+class FloorNames {
+ public:
+  std::vector<const char*> next() {
+    name_ = "DEFAULT:bench:0:" + std::to_string(next_++ % kNames);
+    return {"30000 milliseconds", "caller", name_.c_str()};
+  }
+
+ private:
+  std::string name_;
+  int next_ = 0;
+};
+
+void expect_refused(const std::string& granted) {
+  if (!granted.empty()) throw std::runtime_error("the floor was granted a name that is held");
+}
+
+// What ShedLock sends when a lock is held: BEGIN and an UPDATE that matches no row in one round
+// trip, as the JDBC driver does, then COMMIT.
+Step shedlock_try(const std::string& url) {
+  return [session = floor_session(url), names = FloorNames()]() mutable {
+    expect_refused(session->run_both("begin", "try", names.next()));
+    session->run("commit", {});
+  };
+}
+
+// The UPDATE alone, in a transaction of its own.
 Step guarded_update(const std::string& url) {
-  const auto session = std::make_shared<Session>(url);
-  session->ask(R"(
-    CREATE TABLE IF NOT EXISTS floor_busy (
-      name text PRIMARY KEY, lock_until timestamptz NOT NULL, locked_at timestamptz NOT NULL,
-      locked_by text NOT NULL);
-    INSERT INTO floor_busy
-      SELECT 'DEFAULT:bench:0:' || i, now() + interval '1 day', now(), 'holder'
-      FROM generate_series(0, 15) i ON CONFLICT DO NOTHING)");
-  session->prepare("try", R"(
-    UPDATE floor_busy SET lock_until = now() + interval '30 s', locked_at = now(), locked_by = $2
-    WHERE name = $1 AND lock_until <= now() RETURNING true)");
-  return [session, next = 0]() mutable {
-    const std::string name = "DEFAULT:bench:0:" + std::to_string(next++ % kNames);
-    if (!session->run("try", {name.c_str(), "caller"}).empty()) {
-      throw std::runtime_error("the floor was granted a name that is held");
-    }
+  return [session = floor_session(url), names = FloorNames()]() mutable {
+    expect_refused(session->run("try", names.next()));
   };
 }
 
@@ -54,19 +88,23 @@ std::vector<Figure> postgres_busy(Lab& lab) {
   for (int i = 0; i < kNames; ++i) {
     held.push_back(holder.try_acquire(bench_name(0, i), {.ttl = std::chrono::hours(1)}).value());
   }
-  const auto compare = [&](std::string what, std::optional<double> target) {
-    Figure figure = compare_rates(lab.options(), "postgres-busy", std::move(what), target,
-                                  by_threads({try_acquire(open_or_throw(url))}),
-                                  by_threads({guarded_update(url)}));
+  Session(url).ask(kTable);
+  const auto compare = [&](std::string what, std::optional<double> target, const Step& floor) {
+    Figure figure =
+        compare_rates(lab.options(), "postgres-busy", std::move(what), target,
+                      by_threads({try_acquire(open_or_throw(url))}), by_threads({floor}));
     figure.unit = "tries/s";
     return figure;
   };
-  std::vector<Figure> figures{
-      compare("PostgreSQL, a try on a busy name, against an UPDATE that matches no row", {})};
+  std::vector<Figure> figures{compare(
+      "PostgreSQL, a try on a busy name, against ShedLock's statements", 1.0, shedlock_try(url))};
   {
     const OneProcessor shared({getpid(), lab.server().pid()});
-    figures.push_back(compare("PostgreSQL, the same on its server's processor", {}));
+    figures.push_back(
+        compare("PostgreSQL, the same on its server's processor", 1.0, shedlock_try(url)));
   }
+  figures.push_back(
+      compare("PostgreSQL, the same against the UPDATE alone", {}, guarded_update(url)));
   Session admin(lab.admin_url());
   const Step ours = try_acquire(open_or_throw(url));
   for (int i = 0; i < kNames; ++i) ours();  // opens the connection, prepares the statements

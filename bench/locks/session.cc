@@ -36,6 +36,24 @@ std::string Session::run(const char* name, const std::vector<const char*>& param
                              nullptr, nullptr, 0));
 }
 
+std::string Session::run_both(const char* first, const char* second,
+                              const std::vector<const char*>& params_of_second) {
+  const bool sent =
+      PQenterPipelineMode(connection_) == 1 &&
+      PQsendQueryPrepared(connection_, first, 0, nullptr, nullptr, nullptr, 0) == 1 &&
+      PQsendQueryPrepared(connection_, second, static_cast<int>(params_of_second.size()),
+                          params_of_second.data(), nullptr, nullptr, 0) == 1 &&
+      PQpipelineSync(connection_) == 1;
+  if (!sent) throw std::runtime_error(PQerrorMessage(connection_));
+  take(PQgetResult(connection_));
+  PQgetResult(connection_);  // the end of the first
+  std::string value = take(PQgetResult(connection_));
+  PQgetResult(connection_);           // the end of the second
+  PQclear(PQgetResult(connection_));  // the end of both
+  PQexitPipelineMode(connection_);
+  return value;
+}
+
 void Session::await_notification() {
   for (;;) {
     if (PQconsumeInput(connection_) == 0) throw std::runtime_error(PQerrorMessage(connection_));

@@ -30,6 +30,10 @@ class Session {
   // For what takes a connection of its caller.
   [[nodiscard]] PGconn* postgres() { return connection_; }
 
+  // Runs two prepared statements in one round trip; gives what run() gives of the second.
+  std::string run_both(const char* first, const char* second,
+                       const std::vector<const char*>& params_of_second);
+
   // Blocks until a notification comes.
   void await_notification();
 
