@@ -38,11 +38,13 @@ struct EventVerdict {
   std::vector<std::string> problems;  // the first few of each kind
 };
 
-// `shop` has the tables aggregate, business and outbox_events; `sink` has effect and inbox_events.
-[[nodiscard]] EventVerdict judge_events(sql::Connection& shop, sql::Connection& sink,
-                                        const Spy& spy);
+struct EventLimits {
+  // That an event may have used: outages use none, and a run of faults has nothing else.
+  int attempts = 0;
+};
 
-// Makes the tables of the shop and of the sink that are not the library's.
-void make_event_tables(sql::Connection& shop, sql::Connection& sink, int aggregates);
+// `shop` has the tables business and outbox_events; `sink` has effect and inbox_events.
+[[nodiscard]] EventVerdict judge_events(sql::Connection& shop, sql::Connection& sink,
+                                        const Spy& spy, const EventLimits& limits = {});
 
 }  // namespace baton::test

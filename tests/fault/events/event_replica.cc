@@ -1,8 +1,10 @@
 // A process of a system of events, for tests that kill and stop it.
 //
 //   event_replica role=writer shop=URL seed=N [aggregates=N]
-//   event_replica role=relay shop=URL broker=URL locks=URL node=ID [ttl=MS]
-//   event_replica role=consumer sink=URL broker=URL node=ID
+//   event_replica role=relay shop=URL broker=URL locks=URL node=ID [ttl=MS] [first_delay=MS]
+//                 [attempts=N] [declare=0] [hold_at=published|failed]
+//   event_replica role=consumer sink=URL broker=URL node=ID [unlucky=PERCENT] [declare=0]
+//                 [die=before_commit|after_commit]
 //
 // A writer adds as many events as each line of its standard input says. Each belongs to one of the
 // aggregates and has the next number of it. `business` has what was committed. Some transactions
@@ -10,11 +12,17 @@
 // A consumer writes a row into `effect` for each event that it handles; some attempts fail.
 // Prints "ready", and runs until its standard input ends. A relay then prints how many events were
 // swept, and prints it at once if any is.
+//
+// declare=0: the topology is somebody else's. hold_at: at the first confirm of that kind a relay
+// prints "held", and does nothing until a line says "go"; it prints "left" when it has lost a lane.
+// die: at the first commit of an effect a consumer kills itself, before SQLite commits or after.
 
 #include <libpq-fe.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -30,6 +38,7 @@
 #include "baton/locks.h"
 #include "baton/outbox.h"
 #include "baton/relay.h"
+#include "event_tables.h"
 #include "sql/connection.h"
 #include "sql/transaction.h"
 #include "support/event_topology.h"
@@ -58,6 +67,9 @@ class Arguments {
   [[nodiscard]] long number(const std::string& name, long otherwise) const {
     return values_.contains(name) ? std::stol(text(name)) : otherwise;
   }
+  [[nodiscard]] bool says(const std::string& name, const std::string& value) const {
+    return values_.contains(name) && values_.at(name) == value;
+  }
 
  private:
   std::map<std::string, std::string> values_;
@@ -68,19 +80,42 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-void until_input_ends() {
+// Where a thread waits until it is told to go on.
+class Hold {
+ public:
+  void wait() {
+    if (std::exchange(reached_, true)) return;
+    say("held");
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return free_; });
+  }
+  void release() {
+    const std::lock_guard lock(mutex_);
+    free_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  bool reached_ = false;  // by the one thread that waits
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool free_ = false;
+};
+
+void until_input_ends(Hold* hold = nullptr) {
   std::string line;
   while (std::getline(std::cin, line)) {
+    if (hold != nullptr && line == "go") hold->release();
   }
+  if (hold != nullptr) hold->release();
+}
+
+std::optional<baton::Topology> topology(const Arguments& arguments) {
+  if (arguments.number("declare", 1) == 0) return std::nullopt;
+  return baton::test::event_topology();
 }
 
 // ---- the writer
-
-Result<std::string> add(baton::sql::Transaction& tx, const baton::Event& event) {
-  static const baton::Outbox outbox({.exchange = std::string(baton::test::kEventExchange)});
-  if (auto* postgres = tx.connection().postgres()) return outbox.add(postgres, event);
-  return outbox.add(tx.connection().sqlite(), event);
-}
 
 class Writer {
  public:
@@ -113,7 +148,9 @@ class Writer {
     const long first = std::uniform_int_distribution<long>(1, aggregates_ - 1)(random_);
     const Result<void> written = connection_->transaction([&](auto& tx) -> Result<void> {
       for (int i = 0; i < count; ++i) {  // in the order of the aggregates, against deadlocks
-        if (auto added = one(tx, first + i); !added) return added;
+        auto added =
+            baton::test::add_event(tx, outbox_, "a" + std::to_string(first + i), "Counted");
+        if (!added) return added;
       }
       if (chance(3)) std::this_thread::sleep_for(20ms);
       if (roll_back) return baton::Error{.code = baton::Code::bad_request, .message = "on purpose"};
@@ -122,23 +159,10 @@ class Writer {
     return written.has_value();
   }
 
-  Result<void> one(baton::sql::Transaction& tx, long aggregate) {
-    const std::string name = "a" + std::to_string(aggregate);
-    auto number = tx.query(
-        "UPDATE aggregate SET number = number + 1 WHERE name = $1 RETURNING number", {name});
-    if (!number) return number.error();
-    const std::string n = std::to_string(number->front().integer(0));
-    auto id = add(tx, {.type = "Counted", .aggregate = name, .payload = "{\"n\":" + n + "}"});
-    if (!id) return id.error();
-    auto noted = tx.query("INSERT INTO business (event_id, aggregate, number) VALUES ($1, $2, $3)",
-                          {*id, name, number->front().integer(0)});
-    if (!noted) return noted.error();
-    return {};
-  }
-
   std::string url_;
   long aggregates_;
   std::mt19937_64 random_;
+  const baton::Outbox outbox_{{.exchange = std::string(baton::test::kEventExchange)}};
   std::unique_ptr<baton::sql::Connection> connection_;
 };
 
@@ -167,23 +191,27 @@ baton::LockClient open_locks(const Arguments& arguments) {
 
 int relay(const Arguments& arguments) {
   auto broker = baton::Broker::open(arguments.text("broker")).value();
+  Hold hold;
+  const auto on_event = [&](const baton::RelayEvent& event) {
+    using Kind = baton::RelayEvent::Kind;
+    if (event.kind == Kind::swept) say("swept " + std::to_string(event.count));
+    if (event.kind == Kind::lane_left) say("left");
+    if (event.kind == Kind::published && arguments.says("hold_at", "published")) hold.wait();
+    if (event.kind == Kind::failed && arguments.says("hold_at", "failed")) hold.wait();
+  };
   baton::Relay relay(
       open_locks(arguments), arguments.text("shop"), std::move(broker),
       {.ttl = Millis(arguments.number("ttl", 2'000)),
-       .first_delay = 50ms,
-       .topology = baton::test::event_topology(),
+       .max_attempts = static_cast<int>(arguments.number("attempts", 10)),
+       .first_delay = Millis(arguments.number("first_delay", 50)),
+       .topology = topology(arguments),
        .sweep_every = 20s,
        .on_error =
            [](const baton::Error& error) { std::fprintf(stderr, "%s\n", error.message.c_str()); },
-       .on_event =
-           [](const baton::RelayEvent& event) {
-             if (event.kind == baton::RelayEvent::Kind::swept) {
-               say("swept " + std::to_string(event.count));
-             }
-           }});
+       .on_event = on_event});
   relay.start().value();
   say("ready");
-  until_input_ends();
+  until_input_ends(&hold);
   relay.stop();
   say("swept in all " + std::to_string(relay.stats().swept));
   return 0;
@@ -192,11 +220,11 @@ int relay(const Arguments& arguments) {
 // ---- the consumer
 
 // An attempt fails now and then, as handlers do.
-bool unlucky() {
+bool unlucky(long percent) {
   static std::mutex mutex;
   static std::mt19937 random(static_cast<std::uint32_t>(::getpid()));
   const std::lock_guard lock(mutex);
-  return std::uniform_int_distribution<>(1, 100)(random) <= 2;
+  return std::uniform_int_distribution<long>(1, 100)(random) <= percent;
 }
 
 std::string effect_of(const baton::Event& event, const std::string& node) {
@@ -217,17 +245,34 @@ void run_sql(const baton::Handling& handling, const std::string& text) {
   }
 }
 
+void die() { ::kill(::getpid(), SIGKILL); }
+
+// The write-ahead log has the commit when its hook is called.
+void die_at_commit(sqlite3* sink, const Arguments& arguments) {
+  if (arguments.says("die", "before_commit")) {
+    sqlite3_commit_hook(
+        sink, [](void*) { return die(), 0; }, nullptr);
+  } else if (arguments.says("die", "after_commit")) {
+    sqlite3_wal_hook(
+        sink, [](void*, sqlite3*, const char*, int) { return die(), SQLITE_OK; }, nullptr);
+  }
+}
+
 int consume(const Arguments& arguments) {
   auto broker = baton::Broker::open(arguments.text("broker")).value();
   const std::string node = arguments.text("node");
+  const long unlucky_percent = arguments.number("unlucky", 2);
   baton::Consumer consumer(std::move(broker), arguments.text("sink"),
                            {.name = "counter",
                             .queue = std::string(baton::test::kCounterQueue),
-                            .topology = baton::test::event_topology(),
+                            .topology = topology(arguments).value_or(baton::Topology()),
                             .retry_delays = {20ms, 50ms, 100ms, 200ms, 500ms}},
                            [&](baton::Handling& handling) -> baton::Handled {
                              run_sql(handling, effect_of(handling.event(), node));
-                             if (unlucky()) return baton::failed("bad luck");
+                             if (handling.sqlite() != nullptr) {
+                               die_at_commit(handling.sqlite(), arguments);
+                             }
+                             if (unlucky(unlucky_percent)) return baton::failed("bad luck");
                              return baton::done();
                            });
   consumer.start().value();

@@ -4,18 +4,11 @@
 // that nothing is left.
 
 #include <gtest/gtest.h>
-#include <libpq-fe.h>
 
-#include <cstdlib>
-
-#include "baton/inbox.h"
 #include "baton/locks.h"
-#include "baton/outbox.h"
 #include "baton/store_admin.h"
-#include "event_history.h"
-#include "support/event_topology.h"
+#include "event_system.h"
 #include "support/postgres_server.h"
-#include "support/process.h"
 #include "support/rabbit_server.h"
 #include "support/temp_dir.h"
 
@@ -25,151 +18,45 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int kAggregates = 100;
+constexpr std::size_t kEvents = 3'000;
 constexpr auto kTtl = 2s;  // of the relays' lanes
-
-// $BATON_EVENTS_COUNT: `./dev torture events` has more of everything.
-int number_from_environment(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
-
-class Replica {
- public:
-  explicit Replica(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {
-    arguments_.insert(arguments_.begin(), BATON_EVENT_REPLICA);
-    start();
-  }
-  void start() { process_ = std::make_unique<Process>(ProcessOptions{.argv = arguments_}); }
-  void restart() {  // as after a crash
-    process_->kill(SIGKILL);
-    process_->wait();
-    collect();
-    start();
-  }
-  void pause() { ASSERT_TRUE(stop_still(process_->pid())); }
-  void go_on() { process_->kill(SIGCONT); }
-  void finish() {
-    process_->close_stdin();
-    const auto status = process_->wait(60s);
-    ASSERT_TRUE(status && status->success()) << process_->err();
-    collect();
-  }
-  Process& process() { return *process_; }
-  // Of all its lives.
-  [[nodiscard]] const std::string& said() const { return said_; }
-
- private:
-  void collect() { said_ += process_->out(); }
-
-  std::vector<std::string> arguments_;
-  std::unique_ptr<Process> process_;
-  std::string said_;
-};
 
 class FaultEvents : public ::testing::Test {
  protected:
-  // The tables, three relays, three consumers, two writers and a spy.
-  void begin(const std::string& shop_url, const std::string& sink_url, const std::string& locks_url,
-             const std::string& broker_url) {
-    shop_url_ = shop_url;
-    sink_url_ = sink_url;
-    shop_ = open(shop_url);
-    sink_ = open(sink_url);
-    if (auto* postgres = shop_->postgres()) {
-      install_outbox(postgres).value();
-      install_inbox(sink_->postgres()).value();
-    } else {
-      install_outbox(shop_->sqlite()).value();
-      install_inbox(sink_->sqlite()).value();
-    }
-    make_event_tables(*shop_, *sink_, kAggregates);
-    broker_ = Broker::open(broker_url).value();
-    ASSERT_TRUE(poll_until(
-        [&] { return broker_->declare(event_topology(), BootClock::now() + 10s).has_value(); }));
-    spying_ = std::jthread([this](const std::stop_token& stop) { spy_.watch(*broker_, stop); });
-    for (int i = 0; i < 3; ++i) {
-      const std::string number = std::to_string(i);
-      relays_.push_back(std::make_unique<Replica>(std::vector<std::string>{
-          "role=relay", "shop=" + shop_url, "broker=" + broker_url, "locks=" + locks_url,
-          "node=relay-" + number,
-          "ttl=" + std::to_string(std::chrono::milliseconds(kTtl).count())}));
-      consumers_.push_back(std::make_unique<Replica>(std::vector<std::string>{
-          "role=consumer", "sink=" + sink_url, "broker=" + broker_url, "node=consumer-" + number}));
-    }
-    for (int i = 0; i < 2; ++i) {
-      writers_.push_back(std::make_unique<Replica>(std::vector<std::string>{
-          "role=writer", "shop=" + shop_url, "aggregates=" + std::to_string(kAggregates),
-          "seed=" + std::to_string(seed_ * 2 + i)}));
-    }
+  void begin(const EventPlace& place) {
+    system_ = std::make_unique<EventSystem>(place, kAggregates, BATON_EVENT_REPLICA);
+    system_->add_all(1, kTtl);
   }
 
   // While the writers write a part of the events; then waits until nearly all have an effect.
   void phase(const std::string& what, const std::function<void()>& strike) {
     SCOPED_TRACE(what);
-    ++phases_;
-    const int part = events_ / kPhases / 2;
-    for (auto& writer : writers_) writer->process().write(std::to_string(part) + "\n");
+    written_ += kEvents / kPhases;
+    system_->write(kEvents / kPhases);
     strike();
-    const std::size_t enough = static_cast<std::size_t>(phases_) * part * 2 * 9 / 10;
-    ASSERT_TRUE(poll_until([&] { return effects() >= enough; }, 120s, 50ms))
-        << effects() << " effects of " << enough << "\n"
-        << relays_[0]->process().err();
-  }
-
-  std::size_t effects() {
-    if (!sink_->usable()) sink_ = open(sink_url_);
-    const auto rows = sink_->query("SELECT count(*) FROM effect");
-    return rows ? static_cast<std::size_t>(rows->front().integer(0)) : 0;
+    ASSERT_TRUE(system_->reach(written_ * 9 / 10, 120s))
+        << system_->effects() << " effects of " << written_ << "\n"
+        << system_->relay(0).err();
   }
 
   void finish_and_judge() {
-    for (auto& writer : writers_) ASSERT_NO_FATAL_FAILURE(writer->finish());
-    shop_ = open(shop_url_);
-    sink_ = open(sink_url_);
-    poll_until([&] { return judge_events(*shop_, *sink_, spy_).problems.empty(); }, 60s, 200ms);
-    const EventVerdict verdict = judge_events(*shop_, *sink_, spy_);
+    const EventVerdict verdict = system_->finish(60s);
     for (const auto& problem : verdict.problems) ADD_FAILURE() << problem;
-    EXPECT_GE(verdict.committed, static_cast<std::size_t>(events_ / kPhases * kPhases * 9 / 10));
-    for (auto& replica : relays_) {
-      ASSERT_NO_FATAL_FAILURE(replica->finish());
-      EXPECT_EQ(replica->said().find("swept in all 0"), replica->said().find("swept"))
-          << replica->said();
-    }
-    for (auto& replica : consumers_) ASSERT_NO_FATAL_FAILURE(replica->finish());
+    EXPECT_GE(verdict.committed, written_ * 9 / 10);
     RecordProperty("committed", static_cast<int>(verdict.committed));
   }
 
   // Longer than its lease: somebody else has its lanes, or its deliveries, when it goes on.
-  static void outlast_the_lease() {
+  static void pause_past_its_lease(Replica& replica) {
+    replica.pause();
     const auto until = BootClock::now() + 2 * kTtl;
     poll_until([&] { return BootClock::now() > until; });
+    replica.go_on();
   }
 
-  static std::unique_ptr<sql::Connection> open(const std::string& url) {
-    std::unique_ptr<sql::Connection> connection;
-    poll_until([&] {
-      auto opened = sql::Connection::open(url);
-      if (opened) connection = std::move(*opened);
-      return connection != nullptr;
-    });
-    if (!connection) throw std::runtime_error("cannot open " + url);
-    return connection;
-  }
-
-  static constexpr int kPhases = 6;
-  const int events_ = number_from_environment("BATON_EVENTS_COUNT", 3'000);
-  const int seed_ = number_from_environment("BATON_EVENTS_SEED", 1);
-  int phases_ = 0;
-  std::string shop_url_;
-  std::string sink_url_;
-  std::unique_ptr<sql::Connection> shop_;
-  std::unique_ptr<sql::Connection> sink_;
-  std::shared_ptr<Broker> broker_;
-  Spy spy_;
-  std::vector<std::unique_ptr<Replica>> relays_;
-  std::vector<std::unique_ptr<Replica>> consumers_;
-  std::vector<std::unique_ptr<Replica>> writers_;
-  std::jthread spying_;
+  static constexpr std::size_t kPhases = 6;
+  std::size_t written_ = 0;
+  std::unique_ptr<EventSystem> system_;
 };
 
 TEST_F(FaultEvents, every_committed_event_has_one_effect_on_postgresql_and_rabbitmq) {
@@ -180,31 +67,27 @@ TEST_F(FaultEvents, every_committed_event_has_one_effect_on_postgresql_and_rabbi
   }
   const std::string locks = server.url("locks");
   open_admin(locks, BootClock::now() + 30s).value()->migrate(BootClock::now() + 30s).value();
-  ASSERT_NO_FATAL_FAILURE(begin(server.url("shop"), server.url("sink"), locks, rabbit.url()));
+  begin({.shop = server.url("shop"),
+         .sink = server.url("sink"),
+         .locks = locks,
+         .broker = rabbit.url()});
 
   phase("a relay and a consumer are killed", [&] {
-    relays_[0]->restart();
-    consumers_[0]->restart();
+    system_->relay(0).restart();
+    system_->consumer(0).restart();
   });
-  phase("a relay stands still for longer than its lease", [&] {
-    relays_[1]->pause();
-    outlast_the_lease();
-    relays_[1]->go_on();
-  });
+  phase("a relay stands still for longer than its lease",
+        [&] { pause_past_its_lease(system_->relay(1)); });
   phase("the broker restarts", [&] {
     rabbit.stop();
     rabbit.start();
   });
-  phase("a consumer stands still", [&] {
-    consumers_[1]->pause();
-    outlast_the_lease();
-    consumers_[1]->go_on();
-  });
+  phase("a consumer stands still", [&] { pause_past_its_lease(system_->consumer(1)); });
   phase("the database crashes", [&] { server.restart(PostgresServer::StopMode::immediate); });
   phase("all relays and consumers are killed, one after the other", [&] {
-    for (int i = 0; i < 3; ++i) {
-      relays_[i]->restart();
-      consumers_[i]->restart();
+    for (std::size_t i = 0; i < 3; ++i) {
+      system_->relay(i).restart();
+      system_->consumer(i).restart();
     }
   });
   finish_and_judge();
@@ -212,13 +95,11 @@ TEST_F(FaultEvents, every_committed_event_has_one_effect_on_postgresql_and_rabbi
 
 TEST_F(FaultEvents, every_committed_event_has_one_effect_on_files) {
   TempDir dir("events");
-  const auto file = [&](const char* name) { return "sqlite:" + (dir / name).string(); };
-  ASSERT_NO_FATAL_FAILURE(begin(file("shop.db"), file("sink.db"), file("locks.db"),
-                                "embedded:" + (dir / "broker.db").string()));
-  for (int i = 0; i < kPhases; ++i) {
+  begin(event_files(dir));
+  for (std::size_t i = 0; i < kPhases; ++i) {
     phase("a relay and a consumer are killed", [&] {
-      relays_[i % 3]->restart();
-      consumers_[(i + 1) % 3]->restart();
+      system_->relay(i % 3).restart();
+      system_->consumer((i + 1) % 3).restart();
     });
   }
   finish_and_judge();
