@@ -93,8 +93,9 @@ std::vector<Figure> relay_rate(Lab& lab) {
   RabbitmqFloor floor(lab.rabbitmq().port(), "relay-floor", std::string(kBody, 'x'), kWindow);
   Slice of_floor;
   const std::string servers = Session(lab.postgres().socket_url("relay"))
-                                  .ask("SELECT string_agg(pid::text, ',') FROM pg_stat_activity"
-                                       " WHERE application_name = 'baton relay'");
+                                  .ask(
+                                      "SELECT string_agg(pid::text, ',') FROM pg_stat_activity"
+                                      " WHERE application_name = 'baton relay'");
   double server_cpu = 0;
   const Load floor_turn = [&](std::chrono::milliseconds time) {
     const Slice slice = floor.run(time);
