@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t kWindow = 1'000;
 constexpr std::size_t kBody = 512;
 
-
-
 // As a relay does: fills the window, and takes the confirms that are there.
 class Ours {
  public:
