@@ -73,6 +73,13 @@ void RabbitmqFloor::read_confirm() {
   confirmed_ = ack->multiple != 0 ? ack->delivery_tag : confirmed_ + 1;
 }
 
+double RabbitmqFloor::one() {
+  const auto start = std::chrono::steady_clock::now();
+  publish();
+  while (confirmed_ < sent_) read_confirm();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 Slice RabbitmqFloor::run(std::chrono::milliseconds time) {
   const double cpu = process_cpu_seconds();
   const auto start = std::chrono::steady_clock::now();

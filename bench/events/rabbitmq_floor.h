@@ -19,6 +19,7 @@ class RabbitmqFloor {
   RabbitmqFloor& operator=(const RabbitmqFloor&) = delete;
 
   Slice run(std::chrono::milliseconds time);
+  double one();  // seconds from sending one message until its confirm
   void purge(const std::string& queue);
 
  private:

@@ -1,8 +1,10 @@
 #include "harness/machine.h"
 
 #include <time.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <thread>
 
@@ -41,8 +43,26 @@ double cpu_seconds_of(const std::string& processes) {
   return nanoseconds * 1e-9;
 }
 
+double cpu_seconds_of_process(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  // Behind the name, which may have blanks: 11 fields, then the ticks in user and kernel mode.
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string other;
+  for (int i = 0; i < 11; ++i) fields >> other;
+  double user = 0;
+  double system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
 double resident_megabytes() {
   return std::atof(line_of("/proc/self/status", "VmRSS:").c_str()) / 1024;
+}
+
+double most_resident_megabytes(pid_t process) {
+  const std::string file = "/proc/" + std::to_string(process) + "/status";
+  return std::atof(line_of(file.c_str(), "VmHWM:").c_str()) / 1024;
 }
 
 std::string filesystem_of(const std::filesystem::path& path) {
