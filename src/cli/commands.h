@@ -124,6 +124,13 @@ struct PartitionArguments {
   std::string set;
 };
 
+struct ProcessorArguments {
+  std::string database;
+  std::string name;
+  bool yes = false;
+  bool no_wait = false;
+};
+
 struct BrokerArguments {
   std::string broker;
   std::string file;
@@ -194,6 +201,13 @@ Result<int> dlq_show(Context& context, const EventArguments& arguments);
 Result<int> dlq_redrive(Context& context, const EventArguments& arguments);
 Result<int> dlq_discard(Context& context, const EventArguments& arguments);
 Result<int> dlq_export(Context& context, const EventArguments& arguments);
+Result<int> processor_install(Context& context, const ProcessorArguments& arguments);
+Result<int> processor_list(Context& context, const ProcessorArguments& arguments);
+Result<int> processor_show(Context& context, const ProcessorArguments& arguments);
+Result<int> processor_pause(Context& context, const ProcessorArguments& arguments);
+Result<int> processor_resume(Context& context, const ProcessorArguments& arguments);
+Result<int> processor_reset(Context& context, const ProcessorArguments& arguments);
+Result<int> processor_rebuild(Context& context, const ProcessorArguments& arguments);
 Result<int> topology_plan(Context& context, const BrokerArguments& arguments);
 Result<int> topology_apply(Context& context, const BrokerArguments& arguments);
 Result<int> topology_check(Context& context, const BrokerArguments& arguments);

@@ -87,13 +87,18 @@ void report(const Context& context, const Change& change, const outbox::EventCou
 
 }  // namespace
 
-Result<std::unique_ptr<sql::Connection>> open_database(const std::string& url) {
-  if (auto ok = check_password(url); !ok) return ok.error();
+Result<void> check_database(const std::string& url) {
+  if (auto ok = check_password(url); !ok) return ok;
   const auto scheme = url.substr(0, url.find(':'));
   if (scheme != "sqlite" && scheme != "postgres" && scheme != "postgresql") {
     return Error{.code = Code::bad_url,
                  .message = "--database: write sqlite:PATH or postgres://user@host/database"};
   }
+  return {};
+}
+
+Result<std::unique_ptr<sql::Connection>> open_database(const std::string& url) {
+  if (auto ok = check_database(url); !ok) return ok.error();
   return sql::Connection::open(
       url, {.application = "baton", .create = false, .statement_timeout = kStatementLimit},
       BootClock::now() + kOpenLimit);
@@ -270,6 +275,18 @@ void show_groups(const Context& context, const outbox::EventCount& count) {
   if (shown < count.count) {
     context.out.line(fmt::format("… and {} with other errors", events(count.count - shown)));
   }
+}
+
+Result<bool> confirmed(const Context& context, bool yes, const std::string& would,
+                       const std::string& question) {
+  if (yes) return true;
+  if (context.out.json() || isatty(STDIN_FILENO) != 1) {
+    return bad_request(would + ": add --yes to do it");
+  }
+  context.out.line(printable(would));
+  if (asked(printable(question))) return true;
+  context.out.line("nothing was changed");
+  return false;
 }
 
 Result<int> change_events(Context& context, const EventArguments& arguments, const Change& change) {

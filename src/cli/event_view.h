@@ -16,6 +16,9 @@
 
 namespace baton::cli {
 
+// Whether it is a URL of a database that events can be in.
+[[nodiscard]] Result<void> check_database(const std::string& url);
+
 // The database must be there: a typing error must not make an empty one.
 [[nodiscard]] Result<std::unique_ptr<sql::Connection>> open_database(const std::string& url);
 
@@ -44,6 +47,11 @@ struct Change {
   std::function<Result<std::int64_t>(const outbox::EventCount&)> apply;
   std::string warning = {};  // said before it is asked for
 };
+
+// Asks before something that cannot be undone: false for no, which it says. An error where nobody
+// can answer, unless `yes` was given. `would` is what would happen.
+[[nodiscard]] Result<bool> confirmed(const Context& context, bool yes, const std::string& would,
+                                     const std::string& question);
 
 // Counts first. Changes them if --yes was given or the user says so; with --dry-run never.
 [[nodiscard]] Result<int> change_events(Context& context, const EventArguments& arguments,

@@ -265,6 +265,9 @@ void describe(Command& root, Arguments& all) {
   add_inbox(root, all);
   add_dlq(root, all);
 #endif
+#ifdef BATON_HAS_EVENT_LOG
+  add_processor(root, all);
+#endif
   add_broker(root, all);
 #ifdef BATON_HAS_RELAY
   add_relay(root, all);

@@ -28,6 +28,7 @@ struct Arguments {
   NodeArguments node;
   PartitionArguments partition;
   EventArguments events;
+  ProcessorArguments processor;
   BrokerArguments broker;
   RelayArguments relay;
   std::string shell;

@@ -44,6 +44,7 @@ void add_partition(Command& root, Arguments& all);
 void add_outbox(Command& root, Arguments& all);
 void add_inbox(Command& root, Arguments& all);
 void add_dlq(Command& root, Arguments& all);
+void add_processor(Command& root, Arguments& all);
 // topology, queue and broker
 void add_broker(Command& root, Arguments& all);
 void add_relay(Command& root, Arguments& all);

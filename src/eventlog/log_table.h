@@ -17,7 +17,7 @@ namespace baton::eventlog {
 [[nodiscard]] inline sql::Schema schema(std::vector<std::string_view> scripts = {}) {
   return {.name = "event_log",
           .version = 1,
-          .install_command = "install_event_log (baton/event_log.h)",
+          .install_command = "baton processor install --database URL",
           .scripts = std::move(scripts)};
 }
 

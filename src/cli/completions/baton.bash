@@ -14,7 +14,7 @@ _baton() {
     [[ $word == -* || $word == [:=] || ${COMP_WORDS[i - 1]} == [:=] ]] && continue
     case ${COMP_WORDS[i - 1]} in
       --json | --help | --version | --quiet | --now | --key | --restart | --live | --replace | --watch | --all | --dry-run | --yes | \
-        --each | --force) ;;
+        --each | --force | --no-wait) ;;
       --*) continue ;;
     esac
     if [[ -z $noun ]]; then noun=$word; elif [[ -z $verb ]]; then verb=$word; fi
@@ -62,12 +62,12 @@ _baton() {
 
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition outbox inbox dlq relay"
-      words+=" topology queue broker help version completion --version $common"
+      words="run elect leader lock fence store policy job node partition outbox inbox dlq"
+      words+=" processor relay topology queue broker help version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition outbox inbox dlq relay"
-      words+=" topology queue broker version completion --help"
+      words="run elect leader lock fence store policy job node partition outbox inbox dlq"
+      words+=" processor relay topology queue broker version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
@@ -141,6 +141,10 @@ _baton() {
       [[ $verb == export ]] || words+=" --all --dry-run --yes"
       [[ $verb != redrive ]] || words+=" --rate --force"
       ;;
+    "processor ") words="install list show pause resume reset rebuild --help" ;;
+    "processor reset") words="--yes --database --json --help" ;;
+    "processor rebuild") words="--no-wait --database --json --help" ;;
+    "processor "*) words="--database --json --help" ;;
     "relay "*)
       words="--outbox --broker --name --mode --topology --ttl --max-attempts --first-delay"
       words+=" --on-failed --log-format --log-level --metrics $common"

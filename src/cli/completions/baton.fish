@@ -1,8 +1,8 @@
 # fish completion for baton: baton completion fish > ~/.config/fish/completions/baton.fish
 
 complete -c baton -f
-set -l nouns run elect leader lock fence store policy job node partition outbox inbox dlq relay \
-    topology queue broker help version completion
+set -l nouns run elect leader lock fence store policy job node partition outbox inbox dlq \
+    processor relay topology queue broker help version completion
 set -l top "not __fish_seen_subcommand_from $nouns"
 complete -c baton -n $top -a run -d 'Run a command under a lock'
 complete -c baton -n $top -a elect -d 'Run a command while we lead'
@@ -17,6 +17,8 @@ complete -c baton -n $top -a partition -d 'See how sets of partitions are divide
 complete -c baton -n $top -a outbox -d 'See what waits to be published, mend what is stuck'
 complete -c baton -n $top -a inbox -d 'See the messages that are in trouble at consumers'
 complete -c baton -n $top -a dlq -d 'See dead letters, and redrive or discard them'
+complete -c baton -n $top -a processor \
+    -d 'See and mend the processors of an event log'
 complete -c baton -n $top -a topology -d 'Make exchanges and queues as a file says'
 complete -c baton -n $top -a queue -d 'Look at the queues of a broker'
 complete -c baton -n $top -a broker -d 'Look after the broker'
@@ -30,6 +32,7 @@ for pair in 'leader show resign transfer' 'lock find list show break forget stat
     'job list show pause resume run skip forget' 'node list' 'partition list' \
     'outbox install status list show retry discard clean' 'inbox install status list show' \
     'dlq list show redrive discard export' \
+    'processor install list show pause resume reset rebuild' \
     'topology plan apply check' 'queue list' 'broker doctor' 'completion bash zsh fish'
     set -l words (string split ' ' $pair)
     set -l noun $words[1]
@@ -77,7 +80,7 @@ complete -c baton -l replace -n '__fish_seen_subcommand_from apply'
 complete -c baton -l database -x -a 'sqlite: postgres:// redis:// redis+unix://' \
     -n '__fish_seen_subcommand_from fence' -d 'The database of the data'
 complete -c baton -l database -x -a 'sqlite: postgres://' \
-    -n '__fish_seen_subcommand_from outbox inbox dlq' -d 'The database of the service'
+    -n '__fish_seen_subcommand_from outbox inbox dlq processor' -d 'The database of the service'
 complete -c baton -l type -x -n '__fish_seen_subcommand_from outbox inbox dlq'
 complete -c baton -l aggregate -x -n '__fish_seen_subcommand_from outbox inbox dlq'
 complete -c baton -l error -x -n '__fish_seen_subcommand_from outbox inbox dlq'
@@ -87,7 +90,9 @@ complete -c baton -l all -n '__fish_seen_subcommand_from outbox inbox dlq' -d 'W
 complete -c baton -l after -x -n '__fish_seen_subcommand_from list' -d 'Go on behind this position'
 complete -c baton -l dry-run -n '__fish_seen_subcommand_from retry discard redrive' \
     -d 'Only show what would be done'
-complete -c baton -l yes -n '__fish_seen_subcommand_from retry discard redrive' -d 'Do not ask'
+complete -c baton -l yes -n '__fish_seen_subcommand_from retry discard redrive reset' \
+    -d 'Do not ask'
+complete -c baton -l no-wait -n '__fish_seen_subcommand_from rebuild' -d 'Only ask for it'
 complete -c baton -l consumer -x -n '__fish_seen_subcommand_from inbox dlq' -d 'Only of this one'
 complete -c baton -l each -n '__fish_seen_subcommand_from dlq' -d 'One a line'
 complete -c baton -l rate -x -n '__fish_seen_subcommand_from redrive' -d 'At most so many a second'

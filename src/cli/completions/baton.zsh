@@ -44,6 +44,7 @@ _baton() {
       'outbox:see what waits to be published, mend what is stuck'
       'inbox:see the messages that are in trouble at consumers'
       'dlq:see dead letters, and redrive or discard them'
+      'processor:see and mend the processors of an event log'
       'topology:make exchanges and queues as a file says'
       'queue:look at the queues of a broker'
       'broker:look after the broker'
@@ -64,7 +65,7 @@ _baton() {
       lock) compadd find list show break forget stats; return ;;
       help)
         compadd run elect leader lock fence store policy job node partition outbox inbox dlq \
-          relay topology queue broker version completion
+          processor relay topology queue broker version completion
         return
         ;;
       topology) compadd plan apply check; return ;;
@@ -79,6 +80,7 @@ _baton() {
       outbox) compadd install status list show retry discard clean; return ;;
       inbox) compadd install status list show; return ;;
       dlq) compadd list show redrive discard export; return ;;
+      processor) compadd install list show pause resume reset rebuild; return ;;
       completion) compadd bash zsh fish; return ;;
     esac
   fi
@@ -177,6 +179,14 @@ _baton() {
     'dlq discard') _arguments $events $change "$consumer" '*:id:' ;;
     'dlq export') _arguments $events "$consumer" '*:id:' ;;
     inbox* | dlq*) _arguments "$consumer" "$own_database" "$json" "$help" '1:id:' ;;
+    'processor install' | 'processor list') _arguments "$own_database" "$json" "$help" ;;
+    'processor reset')
+      _arguments '--yes[do not ask]' "$own_database" "$json" "$help" '1:processor:'
+      ;;
+    'processor rebuild')
+      _arguments '--no-wait[only ask for it]' "$own_database" "$json" "$help" '1:processor:'
+      ;;
+    processor*) _arguments "$own_database" "$json" "$help" '1:processor:' ;;
     outbox*) _arguments "$own_database" "$json" "$help" '1:id:' ;;
     topology* | 'queue list' | 'broker doctor')
       _arguments "$broker" "$json" "$help" '1:file:_files'

@@ -112,7 +112,7 @@ class CliJson : public CliTest {
   }
 
   void leave_an_event() const {
-    for (const auto* box : {"outbox", "inbox"}) {
+    for (const auto* box : {"outbox", "inbox", "processor"}) {
       ASSERT_EQ(baton({box, "install", "--database", data()}).status.code, 0);
     }
     sqlite3* database = nullptr;
@@ -122,7 +122,10 @@ class CliJson : public CliTest {
         "', 'T', 'a', 'k'); INSERT INTO inbox_events (consumer, queue, status, event_id, type,"
         " aggregate_type, aggregate_id, exchange, routing_key, payload, headers, version,"
         " message_id, content_type) VALUES ('c', 'q', 'DEAD', '" +
-        event_ + "', 'T', '', 'a', '', 'k', '{}', '{}', 1, 'm', 'application/json')";
+        event_ +
+        "', 'T', '', 'a', '', 'k', '{}', '{}', 1, 'm', 'application/json');"
+        " CREATE TABLE totals (total INTEGER);"
+        " INSERT INTO event_processor (name, kind, tables) VALUES ('totals', 'view', 'totals')";
     EXPECT_EQ(sqlite3_exec(database, insert.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(database);
   }
@@ -178,6 +181,13 @@ class CliJson : public CliTest {
         {{"dlq", "export", "--database", data()}},
         {{"dlq", "redrive", "--all", "--dry-run", "--database", data()}},
         {{"dlq", "discard", "--all", "--yes", "--database", data()}},
+        {{"processor", "install", "--database", data()}},
+        {{"processor", "list", "--database", data()}},
+        {{"processor", "show", "totals", "--database", data()}},
+        {{"processor", "pause", "totals", "--database", data()}},
+        {{"processor", "resume", "totals", "--database", data()}},
+        {{"processor", "reset", "totals", "--yes", "--database", data()}},
+        {{"processor", "rebuild", "totals", "--no-wait", "--database", data()}},
         {{"topology", "plan", topology(), "--broker", broker()}},
         {{"topology", "check", topology(), "--broker", broker()}, {1}},
         {{"topology", "apply", topology(), "--broker", broker()}},

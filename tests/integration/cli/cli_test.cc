@@ -99,10 +99,10 @@ TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
   refuses({"lock", "show", "a", "b"}, 2, "usage", "not expected");
   refuses({"lcok", "--help"}, 2, "usage", "did you mean 'lock'?");
   refuses({"lock", "--help", "fnid"}, 2, "usage", "did you mean 'find'?");
-  refuses(
-      {"list"}, 2, "usage",
-      "did you mean 'baton lock list', 'baton job list', 'baton node list', 'baton partition "
-      "list', 'baton outbox list', 'baton inbox list', 'baton dlq list' or 'baton queue list'?");
+  refuses({"list"}, 2, "usage",
+          "did you mean 'baton lock list', 'baton job list', 'baton node list', 'baton partition "
+          "list', 'baton outbox list', 'baton inbox list', 'baton dlq list', 'baton "
+          "processor list' or 'baton queue list'?");
   refuses({"migrate"}, 2, "usage", "did you mean 'baton store migrate'?");
   refuses({"ls"}, 2, "usage", "did you mean 'baton lock list'?");
   refuses({"unlock", "a"}, 2, "usage", "did you mean 'baton lock break'?");
