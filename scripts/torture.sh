@@ -3,6 +3,10 @@
 # What takes a seed ($BATON_TEST_SEED, tests/support/seed.h) has the label `torture`. A random run of
 # another part is added by that label alone.
 cmd_torture() {
+  if [[ ${1:-} == events ]]; then
+    torture_events "${@:2}"
+    return
+  fi
   local minutes=10 seed=$((RANDOM * 32768 + RANDOM)) select=(-L '^torture$') until
   while [[ $# -gt 0 ]]; do
     case $1 in
@@ -35,6 +39,26 @@ cmd_torture() {
     echo "once more: ./dev torture --minutes 0 --seed $seed --filter PROGRAM"
   fi
   [[ $failed -eq 0 && $passed -gt 0 ]]
+}
+
+# One system of events under faults in random order, for as long as one likes. It starts its own
+# servers.
+torture_events() {
+  local minutes=10 seed=$((RANDOM * 32768 + RANDOM))
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --minutes) minutes=${2:?} && shift ;;
+      --seed) seed=${2:?} && shift ;;
+      *) die "torture events does not know $1" ;;
+    esac
+    shift
+  done
+  [[ $minutes =~ ^[0-9]{1,5}$ && $seed =~ ^[0-9]{1,9}$ ]] || die "--minutes and --seed take numbers"
+
+  begin_test_run
+  build release torture_events || die "torture_events does not build"
+  phase "events, from seed $seed on"
+  build/release/bin/torture_events "seed=$seed" "minutes=$minutes"
 }
 
 # The name of a test is its promise. Read from the sources, so that no list can be out of date.

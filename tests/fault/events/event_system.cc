@@ -64,6 +64,8 @@ void Replica::pause() {
   if (!stop_still(process_->pid())) throw std::runtime_error("a replica does not stop");
 }
 
+void Replica::go_on() { process_->kill(SIGCONT); }
+
 int Replica::died_of() {
   const auto status = process_->wait(kToEnd);
   if (!status) throw std::runtime_error("a replica does not end: " + process_->err());

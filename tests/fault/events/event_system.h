@@ -36,7 +36,7 @@ class Replica {
   void start();
   void restart();  // as after a crash
   void pause();    // until all its threads stand still
-  void go_on() { process_->kill(SIGCONT); }
+  void go_on();
   void say(const std::string& line) { process_->write(line + "\n"); }
   [[nodiscard]] bool wait_for(std::string_view text) { return process_->wait_for_out(text); }
   // It ends by itself. Empty, or why it did not.
