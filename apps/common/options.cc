@@ -45,4 +45,10 @@ std::string store_or(const std::string& typed, const char* fallback) {
   return store != nullptr ? store : fallback;
 }
 
+std::string broker_or(const std::string& typed, const char* fallback) {
+  if (!typed.empty()) return typed;
+  const char* broker = std::getenv("BATON_BROKER");
+  return broker != nullptr ? broker : fallback;
+}
+
 }  // namespace baton::apps

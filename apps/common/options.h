@@ -35,4 +35,7 @@ struct Time {
 // may have a password, so help must not show it as a default.
 [[nodiscard]] std::string store_or(const std::string& typed, const char* fallback);
 
+// The same with $BATON_BROKER.
+[[nodiscard]] std::string broker_or(const std::string& typed, const char* fallback);
+
 }  // namespace baton::apps

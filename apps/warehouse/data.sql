@@ -1,5 +1,4 @@
--- What the warehouse keeps: how far each observer has come, and what it has published. IDENTITY is
--- replaced by what the database calls a column that counts up.
+-- What the warehouse keeps besides its outbox: how far each observer has come, and its polls.
 
 CREATE TABLE IF NOT EXISTS warehouse_observer (
   type TEXT NOT NULL,
@@ -24,21 +23,6 @@ CREATE TABLE IF NOT EXISTS warehouse_seen (
   PRIMARY KEY (type, observer, id)
 );
 CREATE INDEX IF NOT EXISTS warehouse_seen_position ON warehouse_seen (type, observer, position);
-
--- No unique key on the source's id: an event that is published twice must show.
-CREATE TABLE IF NOT EXISTS warehouse_outbox (
-  seq IDENTITY,
-  event_type TEXT NOT NULL,
-  event_id TEXT NOT NULL,
-  type TEXT NOT NULL,
-  observer TEXT NOT NULL,
-  source_id TEXT NOT NULL,
-  payload TEXT NOT NULL,
-  node TEXT NOT NULL,
-  token BIGINT NOT NULL,
-  created_at BIGINT NOT NULL                         -- µs since 1970
-);
-CREATE INDEX IF NOT EXISTS warehouse_outbox_source ON warehouse_outbox (type, source_id);
 
 CREATE TABLE IF NOT EXISTS warehouse_poll (
   type TEXT NOT NULL,

@@ -1,5 +1,6 @@
 #include <csignal>
 #include <cstdio>
+#include <stop_token>
 #include <thread>
 
 #include "apps/common/ending_signals.h"
@@ -22,6 +23,19 @@ Result<int> run_node(const Options& options) {
   return kOk;
 }
 
+Result<int> run_counter(const Options& options) {
+  std::signal(SIGPIPE, SIG_IGN);
+  apps::EndingSignals signals;
+  std::stop_source ending;
+  std::thread([signals, ending]() mutable {  // waits for ever if the counter ends by itself
+    signals.wait();
+    ending.request_stop();
+  })
+      .detach();
+  if (auto ended = count_events(options.counter, ending.get_token()); !ended) return ended.error();
+  return kOk;
+}
+
 Result<int> run_generator(const Options& options) {
   auto made = generate(options.config, options.generator);
   if (!made) return made.error();
@@ -36,7 +50,7 @@ Result<int> run_generator(const Options& options) {
 Result<int> run_verify(const Options& options) {
   const auto until = std::chrono::steady_clock::now() + options.verify_wait;
   while (true) {
-    auto verdict = verify(options.config, options.node.data);
+    auto verdict = verify(options.config, options.node.data, options.counter.effects);
     const bool late = std::chrono::steady_clock::now() >= until;
     // Nodes make the tables of the data when they start, which may be just now.
     if (!verdict && (late || verdict.error().code == Code::bad_url)) return verdict.error();
@@ -51,6 +65,7 @@ Result<int> run_verify(const Options& options) {
 Result<int> run(const Options& options) {
   switch (options.command) {
     case Options::Command::node: return run_node(options);
+    case Options::Command::count: return run_counter(options);
     case Options::Command::generate: return run_generator(options);
     case Options::Command::verify: break;
   }

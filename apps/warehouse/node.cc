@@ -1,5 +1,6 @@
 #include "apps/warehouse/node.h"
 
+#include "apps/warehouse/publishing.h"
 #include "apps/warehouse/type_poller.h"
 #include "apps/warehouse/watcher.h"
 #include "observe/job_metrics.h"
@@ -66,10 +67,10 @@ Result<void> prepare(sql::Pool& data, const Config& config) {
 
 }  // namespace
 
-// Destroyed from the end: the scheduler first, since its handlers use the rest.
+// Destroyed from the end: the scheduler before what its handlers use.
 class ObserverNode::Impl {
  public:
-  Impl(std::shared_ptr<observe::Metrics> metrics, LockClient locks,
+  Impl(std::shared_ptr<observe::Metrics> metrics, LockClient locks, std::shared_ptr<Broker> broker,
        const std::vector<Planned>& jobs, const Config& config, const NodeSettings& settings)
       : metrics_(std::move(metrics)),
         log_({.service = "warehouse",
@@ -86,6 +87,11 @@ class ObserverNode::Impl {
                          .statement_timeout = config.statement_timeout,
                          .idle_in_transaction_timeout = kIdleInTransaction},
             kConnectionsPerType * jobs.size())),
+        publishing_(locks, std::move(broker),
+                    {.data = settings.data,
+                     .ttl = settings.node_ttl,
+                     .statement_timeout = config.statement_timeout},
+                    metrics_, log_.named("warehouse.relay")),
         scheduler_(
             std::move(locks),
             {.own_node = {.id = settings.node, .role = "warehouse", .ttl = settings.node_ttl},
@@ -116,6 +122,7 @@ class ObserverNode::Impl {
       if (auto ok = scheduler_.add(job.type->job(), job.schedule, job.options, poll); !ok)
         return ok;
     }
+    if (auto ok = publishing_.start(); !ok) return ok;
     if (auto ok = scheduler_.start(); !ok) return ok;
     const std::string where = server_ ? ", metrics on " + server_->url() + "/metrics" : "";
     log_.named("warehouse").info("observing " + std::to_string(jobs.size()) + " types" + where);
@@ -126,6 +133,7 @@ class ObserverNode::Impl {
   // Whether nobody uses this any more.
   bool stop() {
     scheduler_.stop();
+    publishing_.stop();
     log_.named("warehouse").info("stopped");
     return scheduler_.running() == 0;
   }
@@ -137,6 +145,7 @@ class ObserverNode::Impl {
   observe::JobMetrics job_metrics_;
   std::shared_ptr<sql::Pool> data_;
   std::unique_ptr<observe::MetricsServer> server_;
+  Publishing publishing_;
   Scheduler scheduler_;
 };
 
@@ -151,11 +160,13 @@ Result<std::unique_ptr<ObserverNode>> ObserverNode::start(const Config& config,
                                                           const NodeSettings& settings) {
   auto jobs = plan(config);
   if (!jobs) return jobs.error();
+  auto broker = Broker::open(settings.broker);
+  if (!broker) return broker.error();
   auto metrics = std::make_shared<observe::Metrics>();
   auto locks = open(settings.store, {.owner = settings.node,
                                      .observer = std::make_shared<observe::LockMetrics>(metrics)});
   if (!locks) return locks.error();
-  auto impl = std::make_unique<Impl>(metrics, *locks, *jobs, config, settings);
+  auto impl = std::make_unique<Impl>(metrics, *locks, std::move(*broker), *jobs, config, settings);
   if (auto ok = impl->start(*jobs, config, settings); !ok) return ok.error();
   return std::unique_ptr<ObserverNode>(new ObserverNode(std::move(impl)));
 }

@@ -6,7 +6,10 @@
 #include <unordered_set>
 
 #include "apps/warehouse/data.sql.h"
+#include "apps/warehouse/make_tables.h"
+#include "apps/warehouse/observed_event.h"
 #include "baton/fence.h"
+#include "baton/outbox.h"
 #include "sql/transaction.h"
 
 namespace baton::warehouse {
@@ -14,7 +17,6 @@ namespace {
 
 constexpr std::int64_t kPollsKept = 10'000;  // of each type
 constexpr std::size_t kRowsAtOnce = 200;     // of one statement
-constexpr const char* kInstallLock = "SELECT pg_advisory_xact_lock(5144309018870215112)";
 
 std::int64_t now() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -23,15 +25,6 @@ std::int64_t now() {
 }
 
 std::int64_t as_number(Token token) { return static_cast<std::int64_t>(token); }
-
-std::string schema_for(sql::Kind kind) {
-  constexpr std::string_view kMark = "IDENTITY,";
-  std::string sql(embedded::apps_warehouse::data_sql);
-  sql.replace(sql.find(kMark), kMark.size(),
-              kind == sql::Kind::sqlite ? "INTEGER PRIMARY KEY AUTOINCREMENT,"
-                                        : "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,");
-  return sql;
-}
 
 // An INSERT of several rows, each with the columns of `fill` after those that all have in common.
 class ManyRows {
@@ -93,17 +86,21 @@ Result<void> ObserverStore::run(const std::string& sql, const sql::Values& value
 }
 
 Result<void> ObserverStore::install() {
+  if (database_.query("SELECT 1 FROM warehouse_outbox LIMIT 0")) {
+    return Error{.code = Code::bad_store,
+                 .message =
+                     "the data was made by an older warehouse, whose events nobody relays: "
+                     "start with another database"};
+  }
   // Even a statement that finds everything made waits for those who write to the tables.
   if (database_.query("SELECT 1 FROM warehouse_poll LIMIT 0")) return {};
   const bool postgres = database_.kind() == sql::Kind::postgres;
   auto fence = postgres ? install_fence(database_.postgres()) : install_fence(database_.sqlite());
   if (!fence) return fence;
-  return database_.transaction([&](sql::Transaction& transaction) -> Result<void> {
-    if (postgres) {
-      if (auto ok = transaction.script(kInstallLock); !ok) return ok;
-    }
-    return transaction.script(schema_for(database_.kind()));
-  });
+  auto outbox =
+      postgres ? install_outbox(database_.postgres()) : install_outbox(database_.sqlite());
+  if (!outbox) return outbox;
+  return make_tables(database_, embedded::apps_warehouse::data_sql);
 }
 
 Result<void> ObserverStore::add_observer(const std::string& type, const std::string& name,
@@ -175,16 +172,16 @@ Result<std::vector<const SourceRow*>> ObserverStore::unseen(const Poll& poll,
 
 Result<void> ObserverStore::add_events(const Poll& poll, const Observer& observer,
                                        const std::vector<const SourceRow*>& rows) {
-  return in_portions(rows, [&](std::span<const SourceRow* const> portion) {
-    ManyRows insert(
-        "INSERT INTO warehouse_outbox (event_type, type, observer, node, token, created_at,"
-        " event_id, source_id, payload) VALUES",
-        {poll.type.event, poll.type.name, observer.name, poll.node, as_number(poll.guard.token()),
-         now()});
-    for (const SourceRow* row : portion) {
-      insert.add({poll.type.name + ":" + row->position.id, row->position.id, row->payload});
-    }
-    return run(insert.sql(), insert.values());
+  const Outbox outbox;
+  return in_portions(rows, [&](std::span<const SourceRow* const> portion) -> Result<void> {
+    std::vector<Event> events;
+    events.reserve(portion.size());
+    for (const SourceRow* row : portion) events.push_back(event_of(poll, observer, *row));
+    const auto added = database_.kind() == sql::Kind::postgres
+                           ? outbox.add_all(database_.postgres(), events)
+                           : outbox.add_all(database_.sqlite(), events);
+    if (!added) return added.error();
+    return {};
   });
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the warehouse keeps of its own: the state of each observer and the outbox, in one database,
-// so that both change in one transaction, which the fence guards.
+// What the warehouse keeps of its own: the state of each observer and the outbox (baton/outbox.h),
+// in one database, so that both change in one transaction, which the fence guards.
 
 #include <cstdint>
 #include <string>

@@ -14,12 +14,14 @@ using command_line::Program;
 
 constexpr const char* kAbout =
     "Observers of orders, inventory and warehouse tasks: every node runs them all, each type is\n"
-    "polled by one node at a time, and every row of the source becomes one event.";
+    "polled by one node at a time, and every row of the source becomes one event, with one effect\n"
+    "at those who consume it.";
 constexpr const char* kExamples =
     "Examples:\n"
     "  warehouse generate --rate 100 --seconds 60 &\n"
     "  warehouse node --node a --log text &\n"
     "  warehouse node --node b --log text &\n"
+    "  warehouse count --log text &\n"
     "  warehouse verify --wait 2m\n"
     "'warehouse node --help' shows the options of a node.";
 
@@ -29,6 +31,8 @@ struct Words {
   std::vector<std::string> sources;
   std::string store;
   std::string data = "sqlite:warehouse-data.db";
+  std::string broker;
+  std::string effects = "sqlite:warehouse-effects.db";
   std::string node;
   std::string node_ttl = "10s";
   std::string poll_takes = "0s";
@@ -60,6 +64,13 @@ void add_common(Command app, Words& words) {
       .one_value_a_time();
 }
 
+void add_broker(Command app, Words& words) {
+  text(app, "--broker", words.broker,
+       "Where events are published: rabbitmq://… or embedded:PATH; default $BATON_BROKER, else "
+       "embedded:warehouse-broker.db",
+       "URL");
+}
+
 void add_node(Command app, Words& words) {
   add_common(app, words);
   text(app, "--store", words.store,
@@ -68,12 +79,13 @@ void add_node(Command app, Words& words) {
        "URL");
   text(app, "--data", words.data, "Where observers and outbox are: sqlite:PATH or postgres://…",
        "URL");
+  add_broker(app, words);
   text(app, "--node", words.node, "Who we are, unique; default HOST:PID", "ID");
   text(app, "--metrics", words.metrics, "Serve /metrics there; port 0 takes any free one",
        "IP:PORT");
   apps::add_log(app, words.log);
-  text(app, "--node-ttl", words.node_ttl, "When a node that has died is gone from the list",
-       "TIME");
+  text(app, "--node-ttl", words.node_ttl,
+       "When a node that has died is gone from the list, and others publish for it", "TIME");
   text(app, "--grace", words.grace, "How long polls may take to finish after SIGTERM", "TIME");
   text(app, "--poll-takes", words.poll_takes,
        "Wait so long between reading rows and writing them, to see what happens then", "TIME");
@@ -82,6 +94,18 @@ void add_node(Command app, Words& words) {
       "  warehouse node --config warehouse.yaml --node a --metrics 127.0.0.1:9101\n"
       "  warehouse node --store postgres://baton@db/locks --data postgres://app@db/shop \\\n"
       "    --source postgres://reader@erp/erp --source wes=sqlite:/var/lib/wes/tasks.db");
+}
+
+void add_count(Command app, Words& words) {
+  add_broker(app, words);
+  text(app, "--effects", words.effects, "Where events are counted: sqlite:PATH or postgres://…",
+       "URL");
+  text(app, "--node", words.node, "Which replica this is; default: the process id", "ID");
+  apps::add_log(app, words.log);
+  app.footer(
+      "Example:\n"
+      "  warehouse count --broker rabbitmq://counter@mq/shop --effects "
+      "postgres://counter@db/counts");
 }
 
 void add_generate(Command app, Words& words) {
@@ -109,10 +133,15 @@ void add_verify(Command app, Words& words) {
   add_common(app, words);
   text(app, "--data", words.data, "Where observers and outbox are: sqlite:PATH or postgres://…",
        "URL");
-  text(app, "--wait", words.wait, "Give nodes so long to observe what is missing", "TIME");
+  text(app, "--effects", words.effects, "Where events are counted: sqlite:PATH or postgres://…",
+       "URL");
+  text(app, "--wait", words.wait, "Give nodes and counters so long to come to what is missing",
+       "TIME");
   app.add("--json", words.json, "The figures as one JSON object");
   app.footer(
-      "Exits 0 if every source row was observed exactly once, 1 if not.\n"
+      "Exits 0 if every source row was observed exactly once, and every event counted exactly "
+      "once; "
+      "1 if not.\n"
       "Example:\n  warehouse verify --wait 1m --json");
 }
 
@@ -141,6 +170,12 @@ std::string understand(const Words& words, Options& options) {
   if (!wrong.empty()) return wrong;
   options.node.store = apps::store_or(words.store, "sqlite:warehouse.db");
   options.node.data = words.data;
+  options.node.broker = apps::broker_or(words.broker, "embedded:warehouse-broker.db");
+  options.counter = {.broker = options.node.broker,
+                     .effects = words.effects,
+                     .node = words.node,
+                     .log_format = options.node.log_format,
+                     .log_level = options.node.log_level};
   options.node.node = words.node;
   options.node.metrics = words.metrics;
   options.generator.rate = words.rate;
@@ -159,16 +194,22 @@ Parsed parse_command_line(const std::vector<std::string>& given) {
   program.footer(kExamples);
   auto node = program.add_command("node", "Run a node: poll all observers, with all other nodes");
   add_node(node, words);
+  auto count = program.add_command("count", "Consume the events: count each once");
+  add_count(count, words);
   auto generate = program.add_command("generate", "Write rows into the source, as others would");
   add_generate(generate, words);
-  auto verify = program.add_command("verify", "Compare the source with what was published");
+  auto verify = program.add_command(
+      "verify", "Compare the source with the events, and those with the counts");
   add_verify(verify, words);
 
   const auto understood = program.understand(given);
   Parsed parsed{.help = understood.help, .wrong = understood.wrong};
   if (!parsed.help.empty() || !parsed.wrong.empty()) return parsed;
   using Do = Options::Command;
-  parsed.options.command = node.given() ? Do::node : (verify.given() ? Do::verify : Do::generate);
+  parsed.options.command = node.given()     ? Do::node
+                           : count.given()  ? Do::count
+                           : verify.given() ? Do::verify
+                                            : Do::generate;
   parsed.wrong = understand(words, parsed.options);
   if (!parsed.wrong.empty()) parsed.wrong += "; see 'warehouse --help'";
   return parsed;

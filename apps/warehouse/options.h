@@ -4,15 +4,17 @@
 #include <vector>
 
 #include "apps/warehouse/config.h"
+#include "apps/warehouse/counter.h"
 #include "apps/warehouse/generator.h"
 #include "apps/warehouse/node.h"
 
 namespace baton::warehouse {
 
 struct Options {
-  enum class Command { node, generate, verify } command = Command::node;
+  enum class Command { node, count, generate, verify } command = Command::node;
   Config config;
   NodeSettings node;
+  CounterSettings counter;
   GeneratorSettings generator;
   Millis verify_wait{0};
   bool json = false;

@@ -1,6 +1,7 @@
-// Three nodes poll orders, inventory and warehouse tasks while rows are written. One node is
-// killed in the middle of a poll, one stands still for longer than its lock lasts. At the end every
-// row of the source must have become exactly one event.
+// Three nodes poll orders, inventory and warehouse tasks while rows are written, and publish what
+// they find; two subscribers count it. The node that publishes is killed in the middle of a poll,
+// one stands still for longer than its lock lasts, and a subscriber is killed. At the end every row
+// of the source must have become exactly one event, with exactly one effect.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 
 #include "baton/job_control.h"
 #include "baton/locks.h"
+#include "baton/partitions.h"
 #include "sql/connection.h"
 #include "stage.h"
 
@@ -25,6 +27,9 @@ namespace {
 using namespace std::chrono_literals;
 namespace sql = baton::sql;
 
+constexpr const char* kRows =
+    "SELECT (SELECT count(*) FROM orders) + (SELECT count(*) FROM inventory_changes)"
+    " + (SELECT count(*) FROM wes_tasks)";
 constexpr const char* kConfig = R"(scheduler:
   observer:
     fixed-delay: 300
@@ -61,15 +66,24 @@ class WarehouseDemo {
   }
   [[nodiscard]] std::vector<std::string> command(const std::string& name,
                                                  const std::vector<std::string>& more) const;
-  sql::Rows ask(const std::string& sql) const;
-  std::int64_t count(const std::string& sql) const;
+  static sql::Rows ask(const std::unique_ptr<sql::Connection>& database, const std::string& sql);
+  static std::int64_t count(const std::unique_ptr<sql::Connection>& database,
+                            const std::string& sql);
+  [[nodiscard]] sql::Rows ask(const std::string& sql) const { return ask(data_, sql); }
+  [[nodiscard]] std::int64_t count(const std::string& sql) const { return count(data_, sql); }
+  [[nodiscard]] std::int64_t effects_of(const std::string& subscriber) const;
   std::string picture();
+  std::string picture_of_nodes();
+  [[nodiscard]] std::string publisher();
+  Actor& actor(const std::string& name);
+  void enter_all();
   std::optional<Polling> polling(const std::string& node);
   [[nodiscard]] bool nobody_writes();
   Polling stop_while_polling(const Actor& node);
   bool polled_by_another(const Polling& poll) const;
-  void kill_one(Actor& node);
-  void pause_one(Actor& node);
+  void kill_node(Actor& node);
+  void kill_subscriber(Actor& subscriber);
+  void pause_node(Actor& node);
   [[nodiscard]] bool was_refused(const Actor& node) const;
   int verdict(int verified);
 
@@ -77,51 +91,103 @@ class WarehouseDemo {
   const std::string program_;
   const std::string config_;
   std::unique_ptr<sql::Connection> data_;
+  std::unique_ptr<sql::Connection> source_;
+  std::unique_ptr<sql::Connection> effects_;
   std::optional<baton::LockClient> locks_;
   std::optional<Polling> killed_;
+  std::string killed_node_;
   std::optional<Polling> paused_;
+  std::string paused_node_;
   Stage stage_;
 };
 
 std::vector<std::string> WarehouseDemo::command(const std::string& name,
                                                 const std::vector<std::string>& more) const {
-  std::vector<std::string> words{program_, name, "--config", config_, "--source", at("source.db")};
-  if (name != "generate") words.insert(words.end(), {"--data", at("data.db")});
-  words.insert(words.end(), more.begin(), more.end());
+  std::vector<std::string> words{program_, name};
+  const auto add = [&](const std::vector<std::string>& some) {
+    words.insert(words.end(), some.begin(), some.end());
+  };
+  if (name != "count") add({"--config", config_, "--source", at("source.db")});
+  if (name == "node" || name == "verify") add({"--data", at("data.db")});
+  if (name == "count" || name == "verify") add({"--effects", at("effects.db")});
+  if (name == "node" || name == "count") {
+    add({"--broker", "embedded:" + directory_ + "/broker.db", "--log", "text"});
+  }
+  add(more);
   return words;
 }
 
-sql::Rows WarehouseDemo::ask(const std::string& sql) const {
-  auto rows = data_->query(sql);
+// Nothing as long as the tables are not there.
+sql::Rows WarehouseDemo::ask(const std::unique_ptr<sql::Connection>& database,
+                             const std::string& sql) {
+  auto rows = database->query(sql);
   return rows ? std::move(*rows) : sql::Rows();
 }
 
-std::int64_t WarehouseDemo::count(const std::string& sql) const {
-  const auto rows = ask(sql);
+std::int64_t WarehouseDemo::count(const std::unique_ptr<sql::Connection>& database,
+                                  const std::string& sql) {
+  const auto rows = ask(database, sql);
   return rows.empty() ? 0 : rows.front().integer(0);
 }
 
+std::int64_t WarehouseDemo::effects_of(const std::string& subscriber) const {
+  return count(effects_,
+               "SELECT count(*) FROM warehouse_effect WHERE counted_by = '" + subscriber + "'");
+}
+
+Actor& WarehouseDemo::actor(const std::string& name) {
+  for (Actor& actor : stage_.actors()) {
+    if (actor.name == name) return actor;
+  }
+  throw std::runtime_error("there is no " + name);
+}
+
+// The node whose relay has the one lane that an outbox in SQLite has.
+std::string WarehouseDemo::publisher() {
+  const auto sets = baton::partition_sets(*locks_, "relay/warehouse");
+  return sets && !sets->empty() ? sets->front().partitions.front().node : "";
+}
+
 std::string WarehouseDemo::picture() {
+  std::string out = picture_of_nodes() + "\n  SUBSCRIBER  STATE     EFFECTS\n";
+  std::array<char, 160> line{};
+  for (const Actor& actor : stage_.actors()) {
+    if (!actor.name.starts_with("count")) continue;
+    std::snprintf(line.data(), line.size(), "  %-11s %-9s %7lld\n", actor.name.c_str(),
+                  actor.state.c_str(), static_cast<long long>(effects_of(actor.name)));
+    out += line.data();
+  }
+  std::snprintf(line.data(), line.size(), "\n  %lld rows  ->  %lld events  ->  %lld effects\n",
+                static_cast<long long>(count(source_, kRows)),
+                static_cast<long long>(count("SELECT count(*) FROM outbox_events")),
+                static_cast<long long>(count(effects_, "SELECT count(*) FROM warehouse_effect")));
+  return out + line.data();
+}
+
+std::string WarehouseDemo::picture_of_nodes() {
   std::map<std::string, std::map<std::string, std::string>> events;
-  for (const auto& row :
-       ask("SELECT node, type, count(*) FROM warehouse_outbox GROUP BY node, type")) {
+  for (const auto& row : ask("SELECT headers ->> 'node', aggregate_type, count(*) FROM "
+                             "outbox_events GROUP BY 1, 2")) {
     events[row.text(0)][row.text(1)] = row.text(2);
   }
   std::map<std::string, std::string> polls;
   for (const auto& row : ask("SELECT node, count(*) FROM warehouse_poll GROUP BY node")) {
     polls[row.text(0)] = row.text(1);
   }
-  std::string out = "  NODE     STATE     POLLS   EVENTS: order  inventory   wes   POLLS NOW\n";
+  std::string out =
+      "  NODE        STATE       POLLS   EVENTS: order  inventory   wes   PUBLISHES  POLLS NOW\n";
   const auto or_zero = [](const std::string& text) { return text.empty() ? "0" : text.c_str(); };
+  const std::string publishes = publisher();
   for (const Actor& node : stage_.actors()) {
+    if (!node.name.starts_with("node")) continue;
     std::array<char, 160> line{};
     const auto now = polling(node.name);
     const std::string what = now ? now->type + " (token " + std::to_string(now->token) + ")" : "-";
     auto& mine = events[node.name];
-    std::snprintf(line.data(), line.size(), "  %-8s %-9s %5s   %13s %10s %5s   %s\n",
+    std::snprintf(line.data(), line.size(), "  %-11s %-9s %7s   %13s %10s %5s   %-9s  %s\n",
                   node.name.c_str(), node.state.c_str(), or_zero(polls[node.name]),
                   or_zero(mine["order"]), or_zero(mine["inventory"]), or_zero(mine["wes"]),
-                  what.c_str());
+                  node.name == publishes ? "yes" : "-", what.c_str());
     out += line.data();
   }
   return out;
@@ -144,8 +210,11 @@ std::optional<Polling> WarehouseDemo::polling(const std::string& node) {
 
 // A process that is stopped in the middle of a transaction of SQLite holds up all others.
 bool WarehouseDemo::nobody_writes() {
-  auto probe = sql::Connection::open(at("data.db"), {.name = "data", .statement_timeout = 500ms});
-  return probe && (*probe)->script("BEGIN IMMEDIATE; ROLLBACK") &&
+  const auto writable = [this](const std::string& file) {
+    auto probe = sql::Connection::open(at(file), {.name = file, .statement_timeout = 500ms});
+    return probe && (*probe)->script("BEGIN IMMEDIATE; ROLLBACK");
+  };
+  return writable("data.db") && writable("broker.db") &&
          locks_->try_acquire({.subject = "probe"}, {.ttl = 5s});
 }
 
@@ -169,17 +238,29 @@ bool WarehouseDemo::polled_by_another(const Polling& poll) const {
                "' AND token > " + std::to_string(poll.token)) > 0;
 }
 
-void WarehouseDemo::kill_one(Actor& node) {
+void WarehouseDemo::kill_node(Actor& node) {
   killed_ = stop_while_polling(node);
+  killed_node_ = node.name;
   stage_.kill(node);
-  stage_.say(node.name + " is killed (SIGKILL) in the middle of a poll of " + killed_->type +
-             ", with token " + std::to_string(killed_->token));
+  stage_.say(node.name + ", which publishes, is killed (SIGKILL) in the middle of a poll of " +
+             killed_->type + ", with token " + std::to_string(killed_->token));
   if (!stage_.wait_until([&] { return polled_by_another(*killed_); })) stage_.fail();
   stage_.say("its lock ran out: " + killed_->type + " is polled by another node");
+  const auto taken = [&] { return !publisher().empty() && publisher() != killed_node_; };
+  if (!stage_.wait_until(taken)) stage_.fail();
+  stage_.say("its lane of the outbox, too: " + publisher() + " publishes");
 }
 
-void WarehouseDemo::pause_one(Actor& node) {
+void WarehouseDemo::kill_subscriber(Actor& subscriber) {
+  stage_.wait_until([&] { return effects_of(subscriber.name) > 0; });
+  stage_.kill(subscriber);
+  stage_.say(subscriber.name +
+             " is killed (SIGKILL); what it had not acknowledged is delivered again");
+}
+
+void WarehouseDemo::pause_node(Actor& node) {
   paused_ = stop_while_polling(node);
+  paused_node_ = node.name;
   node.state = "paused";
   stage_.say(node.name + " is paused (SIGSTOP) in the middle of a poll of " + paused_->type +
              ", with token " + std::to_string(paused_->token));
@@ -202,16 +283,17 @@ bool WarehouseDemo::was_refused(const Actor& node) const {
 
 int WarehouseDemo::verdict(int verified) {
   std::printf("\n");
-  const auto refused = count(
-      "SELECT count(*) FROM warehouse_outbox WHERE token = " + std::to_string(paused_->token) +
-      " AND type = '" + paused_->type + "' AND node <> '" + stage_.actors()[1].name + "'");
-  stage_.check(polled_by_another(*killed_), killed_->type +
-                                                ", which the killed node was polling, "
-                                                "was polled again with a higher token");
-  stage_.check(was_refused(stage_.actors()[1]) && refused == 0,
+  const auto refused = count("SELECT count(*) FROM outbox_events WHERE headers ->> 'token' = '" +
+                             std::to_string(paused_->token) + "' AND aggregate_type = '" +
+                             paused_->type + "' AND headers ->> 'node' <> '" + paused_node_ + "'");
+  stage_.check(polled_by_another(*killed_), killed_->type + ", which " + killed_node_ +
+                                                " was polling when it was killed, was polled again "
+                                                "with a higher token");
+  stage_.check(was_refused(actor(paused_node_)) && refused == 0,
                "the late write of the paused node (token " + std::to_string(paused_->token) +
                    ") was refused by the fence");
-  stage_.check(verified == 0, "warehouse verify: every source row was observed exactly once");
+  stage_.check(verified == 0,
+               "warehouse verify: each source row became one event, and each event had one effect");
   std::printf("\n%s\n", stage_.failed() ? "A check failed." : "All checks passed.");
   return stage_.failed() ? 1 : 0;
 }
@@ -222,25 +304,38 @@ int status_of(pid_t pid) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-int WarehouseDemo::run() {
-  std::printf("Baton demo: 3 nodes poll 3 types of observers, all on SQLite files, TTL 2 s.\n\n");
-  std::fflush(stdout);
-  data_ = sql::Connection::open(at("data.db"), {.name = "data"}).value();
-  locks_ = baton::open(at("locks.db"), {.owner = "demo"}).value();
-  const pid_t generator = Stage::start(
-      command("generate", {"--rate", "60", "--seconds", "18", "--late", "1s", "--tick", "50ms"}),
-      directory_ + "/generate.log");
+void WarehouseDemo::enter_all() {
   for (int i = 1; i <= 3; ++i) {
     const std::string name = "node-" + std::to_string(i);
     stage_.enter(name,
                  command("node", {"--store", at("locks.db"), "--node", name, "--node-ttl", "2s",
-                                  "--poll-takes", "150ms", "--log", "text"}),
+                                  "--poll-takes", "150ms"}),
                  directory_ + "/" + name + ".log");
   }
-  stage_.say("3 nodes started; rows are written, late and with equal times");
-  stage_.wait_until([&] { return count("SELECT count(*) FROM warehouse_outbox") >= 100; });
-  kill_one(stage_.actors()[0]);
-  pause_one(stage_.actors()[1]);
+  for (const std::string name : {"count-1", "count-2"}) {
+    stage_.enter(name, command("count", {"--node", name}), directory_ + "/" + name + ".log");
+  }
+}
+
+int WarehouseDemo::run() {
+  std::printf(
+      "Baton demo: 3 nodes poll 3 types of observers and publish events, 2 subscribers count "
+      "them.\n"
+      "All on SQLite files, TTL 2 s.\n\n");
+  std::fflush(stdout);
+  data_ = sql::Connection::open(at("data.db"), {.name = "data"}).value();
+  source_ = sql::Connection::open(at("source.db"), {.name = "source"}).value();
+  effects_ = sql::Connection::open(at("effects.db"), {.name = "effects"}).value();
+  locks_ = baton::open(at("locks.db"), {.owner = "demo"}).value();
+  const pid_t generator = Stage::start(
+      command("generate", {"--rate", "60", "--seconds", "18", "--late", "1s", "--tick", "50ms"}),
+      directory_ + "/generate.log");
+  enter_all();
+  stage_.say("3 nodes and 2 subscribers started; rows are written, late and with equal times");
+  stage_.wait_until([&] { return count("SELECT count(*) FROM outbox_events") >= 100; });
+  kill_node(actor(publisher()));
+  kill_subscriber(actor("count-1"));
+  pause_node(actor(killed_node_ == "node-1" ? "node-2" : "node-1"));
   bool written = false;
   stage_.wait_until([&] { return written = written || waitpid(generator, nullptr, WNOHANG) != 0; });
   std::string made;
@@ -264,7 +359,7 @@ int WarehouseDemo::run() {
 int main(int argc, char**) {
   try {
     if (argc > 1) {
-      std::puts("baton-demo-warehouse: three nodes share observers; takes about 30 seconds.");
+      std::puts("baton-demo-warehouse: nodes share observers and publish; takes about 30 seconds.");
       return 2;
     }
     return demo::with_directory([](const std::string& directory) {

@@ -31,9 +31,8 @@ TEST_F(FourthType, is_one_file_and_one_line_of_yaml_as_the_docs_print_them) {
   for (const auto* id : {"a", "b"}) start(id);
   generate({"--rate", "100", "--seconds", "2"});
   expect_exact();
-  EXPECT_GE(count("SELECT count(*) FROM warehouse_outbox"
-                  " WHERE event_type = 'ReturnObservedEvent' AND observer IN ('desk', 'post')"),
-            50);
+  EXPECT_GE(events("type = 'ReturnObservedEvent' AND routing_key = 'returns.observed'"), 50);
+  EXPECT_GE(events("headers LIKE '%\"observer\":\"desk\"%'"), 1);
   EXPECT_GE(good_polls("returns"), 1);
   const auto jobs = show_job(*std::make_unique<LockClient>(locks()), "returns-observer-poll");
   EXPECT_TRUE(jobs) << "its lock is called as those of the others";

@@ -45,8 +45,11 @@ class WarehouseFault : public WarehouseTest {
     ASSERT_TRUE(poll_until([&] {
       if (!stop_still(node(id).pid())) return false;
       if (postgres_) return true;
-      auto data = sql::Connection::open(this->data(), {.statement_timeout = 200ms});
-      const bool free = data && (*data)->script("BEGIN IMMEDIATE; ROLLBACK") &&
+      const auto writable = [](const std::string& url) {
+        auto database = sql::Connection::open(url, {.statement_timeout = 200ms});
+        return database && (*database)->script("BEGIN IMMEDIATE; ROLLBACK");
+      };
+      const bool free = writable(data()) && writable(file("broker.db")) &&
                         locks().try_acquire({.subject = "probe"}, {.ttl = 5s});
       if (!free) node(id).kill(SIGCONT);
       return free;
@@ -63,7 +66,7 @@ TEST_F(WarehouseFault, a_node_killed_in_the_middle_of_a_poll_leaves_events_and_s
     const std::string id = "a" + std::to_string(round);
     start(id, {"--poll-takes", "20ms"});
     ASSERT_TRUE(poll_until([&] {
-      return count("SELECT count(*) FROM warehouse_outbox WHERE node = '" + id + "'") > 0 &&
+      return events_of_node(id) > 0 &&
              count("SELECT count(*) FROM warehouse_poll WHERE outcome = 'unfinished' AND node = '" +
                    id + "'") > 0;
     })) << id
@@ -90,14 +93,13 @@ TEST_F(WarehouseFault, the_late_commit_of_a_node_paused_past_its_ttl_is_refused_
   start("b");
   ASSERT_TRUE(poll_until([&] { return good_polls("order", "AND node = 'b'") > 0; }, 2 * patience))
       << node("b").out();
-  const auto published = count("SELECT count(*) FROM warehouse_outbox");
-  EXPECT_GE(published, 10);
+  EXPECT_GE(events(), 10);
   stop("b");  // nobody else shall be why a cannot write
   node("a").kill(SIGCONT);
   ASSERT_TRUE(node("a").wait_for_out("Error during polling for: order-observer-poll: "));
   EXPECT_NE(node("a").out().find(postgres_ ? "fenced: token" : "newer holder"), std::string::npos)
       << node("a").out();
-  EXPECT_EQ(count("SELECT count(*) FROM warehouse_outbox WHERE node = 'a'"), 0);
+  EXPECT_EQ(events_of_node("a"), 0);
   // And then it is a node as any other.
   EXPECT_TRUE(poll_until([&] { return good_polls("order", "AND node = 'a'") > 0; }, 2 * patience));
   expect_exact();
@@ -114,13 +116,13 @@ TEST_F(WarehouseFault, a_node_paused_in_the_middle_of_a_transaction_does_not_hol
   stop("first");
   {
     Session blocked(data());
-    blocked.sql("BEGIN; LOCK TABLE warehouse_outbox IN SHARE MODE");
+    blocked.sql("BEGIN; LOCK TABLE warehouse_seen IN SHARE MODE");
     generate({"--rate", "50", "--seconds", "0.2"});
     start("a");
     ASSERT_TRUE(poll_until([&] {
       return blocked.sql(
                  "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation ="
-                 " 'warehouse_outbox'::regclass") != "0";
+                 " 'warehouse_seen'::regclass") != "0";
     }));
     ASSERT_TRUE(stop_still(node("a").pid()));
   }
@@ -185,11 +187,10 @@ TEST_F(WarehouseFault, with_the_xid_cursor_rows_may_be_as_late_as_they_like) {
   late.sql("BEGIN; INSERT INTO orders (id, channel, changed_at) VALUES ('late', 'web', 1)");
   generate({"--rate", "200", "--seconds", "3", "--late", "2s"});
   EXPECT_TRUE(every_type_is_polled(5));
-  const auto others = [&] { return count("SELECT count(*) FROM warehouse_outbox"); };
-  EXPECT_TRUE(poll_until([&] { return others() >= 600; })) << "one open transaction holds up none";
+  EXPECT_TRUE(poll_until([&] { return events() >= 600; })) << "one open transaction holds up none";
   late.sql("COMMIT");
   expect_exact();
-  EXPECT_EQ(count("SELECT count(*) FROM warehouse_outbox WHERE source_id = 'late'"), 1);
+  EXPECT_EQ(events("aggregate_id = 'late'"), 1);
 }
 
 TEST_F(WarehouseFault, metrics_show_each_type_and_node) {
@@ -205,7 +206,8 @@ TEST_F(WarehouseFault, metrics_show_each_type_and_node) {
         "scheduler_observer_lock_acquired_by_node{node=\"a\",type=\"inventory\"}",
         "scheduler_observer_cycle_locked_count", "warehouse_events_published_total{type=\"order\"}",
         "warehouse_source_queries_total{type=\"wes\"}",
-        "scheduler_observer_polling_duration_seconds_count{type=\"order\"}"}) {
+        "scheduler_observer_polling_duration_seconds_count{type=\"order\"}",
+        "baton_outbox_published_total{outbox=\"warehouse\"}"}) {
     EXPECT_TRUE(poll_until([&] {
       const auto answer = http(port, {"GET", "/metrics"});
       return answer && answer->body.find(series + " ") != std::string::npos;

@@ -37,6 +37,7 @@ class WarehouseTest : public ::testing::Test {
       locks_database_->migrate();
       data_database_ = std::make_unique<Database>();
       source_database_ = std::make_unique<Database>();
+      effects_database_ = std::make_unique<Database>();
     }
     configure({});
   }
@@ -52,6 +53,12 @@ class WarehouseTest : public ::testing::Test {
   }
   [[nodiscard]] std::string source() const {
     return postgres_ ? source_database_->url() : file("source.db");
+  }
+  [[nodiscard]] std::string effects() const {
+    return postgres_ ? effects_database_->url() : file("effects.db");
+  }
+  [[nodiscard]] virtual std::string broker() const {
+    return "embedded:" + (dir_ / "broker.db").string();
   }
 
   struct Settings {
@@ -74,7 +81,9 @@ class WarehouseTest : public ::testing::Test {
   [[nodiscard]] Words words(const std::string& command, const Words& more) const {
     Words all{BATON_WAREHOUSE, command, "--config", (dir_ / "warehouse.yaml").string(),
               "--source",      source()};
-    if (command != "generate") all.insert(all.end(), {"--data", data()});
+    if (command == "node" || command == "verify") all.insert(all.end(), {"--data", data()});
+    if (command == "node") all.insert(all.end(), {"--broker", broker()});
+    if (command == "verify") all.insert(all.end(), {"--effects", effects()});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -85,6 +94,14 @@ class WarehouseTest : public ::testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     nodes_[id] = std::make_unique<Process>(ProcessOptions{.argv = std::move(all)});
     EXPECT_TRUE(nodes_[id]->wait_for_out("observing")) << nodes_[id]->err();
+    return *nodes_[id];
+  }
+  // A subscriber.
+  Process& start_counter(const std::string& id) {
+    nodes_[id] = std::make_unique<Process>(
+        ProcessOptions{.argv = {BATON_WAREHOUSE, "count", "--broker", broker(), "--effects",
+                                effects(), "--node", id, "--log", "text", "--log-level", "debug"}});
+    EXPECT_TRUE(nodes_[id]->wait_for_out("counting the events")) << nodes_[id]->err();
     return *nodes_[id];
   }
   Process& node(const std::string& id) { return *nodes_.at(id); }
@@ -103,17 +120,26 @@ class WarehouseTest : public ::testing::Test {
     const Finished done = command("generate", more);
     ASSERT_TRUE(done.status.success()) << done.err;
   }
-  void expect_exact(const Words& more = {"--wait", "60s"}) const {
+  // Each row an event, each event an effect.
+  void expect_exact(const Words& more = {"--wait", "60s"}) {
+    if (!nodes_.contains("counter")) start_counter("counter");
     const Finished done = command("verify", more);
     EXPECT_TRUE(done.status.success()) << done.out << done.err;
   }
 
-  // Of the data, and of the source with its tables made.
-  sql::Rows query(const std::string& sql) const {
-    auto database = sql::Connection::open(data()).value();
+  // Of the data.
+  sql::Rows query(const std::string& sql) const { return query(data(), sql); }
+  static sql::Rows query(const std::string& url, const std::string& sql) {
+    auto database = sql::Connection::open(url).value();
     return database->query(sql).value();
   }
   std::int64_t count(const std::string& sql) const { return query(sql).front().integer(0); }
+  [[nodiscard]] std::int64_t events(const std::string& where = "true") const {
+    return count("SELECT count(*) FROM outbox_events WHERE " + where);
+  }
+  [[nodiscard]] std::int64_t events_of_node(const std::string& id) const {
+    return events("headers LIKE '%\"node\":\"" + id + "\"%'");
+  }
   void make_tables() const { generate({"--rate", "1", "--seconds", "0.1"}); }
   void add_orders(int rows) const {
     auto database = sql::Connection::open(source()).value();
@@ -147,6 +173,7 @@ class WarehouseTest : public ::testing::Test {
   std::unique_ptr<Database> locks_database_;
   std::unique_ptr<Database> data_database_;
   std::unique_ptr<Database> source_database_;
+  std::unique_ptr<Database> effects_database_;
   std::map<std::string, std::unique_ptr<Process>> nodes_;
 };
 

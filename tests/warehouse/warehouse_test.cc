@@ -1,5 +1,6 @@
 // The functional success criteria of observers on several nodes, each with a test named for it.
 
+#include "baton/event.h"
 #include "warehouse/warehouse_support.h"
 
 namespace baton::test {
@@ -73,7 +74,8 @@ TEST_F(Warehouse, two_nodes_ask_the_source_half_as_often_as_two_that_know_nothin
 
   double apart = 0;
   for (const std::string id : {"c", "d"}) {
-    start(id, {"--store", file(id + "-locks.db"), "--data", file(id + "-data.db")});
+    start(id, {"--store", file(id + "-locks.db"), "--data", file(id + "-data.db"), "--broker",
+               "embedded:" + (dir_ / (id + "-broker.db")).string()});
     ASSERT_TRUE(poll_until([&] {
       const std::string out = node(id).out();
       return out.find("Lock released for: order-observer-poll") != std::string::npos;
@@ -90,14 +92,12 @@ TEST_F(Warehouse, no_duplicate_events_are_published) {
   for (const auto* id : {"a", "b"}) start(id);
   generate({"--rate", "300", "--seconds", "4", "--late", "1s", "--tick", "50ms"});
   expect_exact();
-  EXPECT_EQ(count("SELECT count(*) FROM (SELECT event_id FROM warehouse_outbox GROUP BY event_id"
-                  " HAVING count(*) > 1) twice"),
+  EXPECT_EQ(count("SELECT count(*) FROM (SELECT aggregate_type, aggregate_id FROM outbox_events"
+                  " GROUP BY aggregate_type, aggregate_id HAVING count(*) > 1) twice"),
             0);
   for (const auto* event :
        {"NewOrderObservedEvent", "InventoryObservedEvent", "WesTaskPolledEvent"}) {
-    EXPECT_GE(count("SELECT count(*) FROM warehouse_outbox WHERE event_type = '" +
-                    std::string(event) + "'"),
-              300);
+    EXPECT_GE(events("type = '" + std::string(event) + "'"), 300);
   }
   EXPECT_NE(command("verify", {"--json"}).out.find(R"("exact":true)"), std::string::npos);
 }
@@ -108,22 +108,79 @@ TEST_F(Warehouse, verify_finds_what_is_missing_doubled_or_made_up) {
   add_orders(3);
   start("a");
   expect_exact();
-  stop("a");
-  const auto expect = [&](const std::string& sql, const std::string& figure) {
-    auto database = sql::Connection::open(data()).value();
+  for (const auto* id : {"a", "counter"}) stop(id);
+  const auto expect = [&](const std::string& url, const std::string& sql,
+                          const std::string& figure) {
+    auto database = sql::Connection::open(url).value();
     database->script(sql).value();
     const Finished done = command("verify", {"--json"});
     EXPECT_EQ(done.status.code, 1) << sql;
-    EXPECT_NE(done.out.find(figure), std::string::npos) << done.out;
+    EXPECT_NE(done.out.find(figure), std::string::npos) << sql << done.out;
   };
-  const std::string columns =
-      "event_type, event_id, type, observer, source_id, payload, node, token, created_at";
-  expect("INSERT INTO warehouse_outbox (" + columns + ") SELECT " + columns +
-             " FROM warehouse_outbox WHERE source_id = 'by-hand-1'",
+  const std::string effect = "event_id, event_type, type, source_id, counted_by";
+  expect(effects(),
+         "INSERT INTO warehouse_effect (" + effect + ") SELECT " + effect +
+             " FROM warehouse_effect WHERE source_id = 'by-hand-0'",
+         R"("effectsDoubled":1)");
+  expect(effects(), "DELETE FROM warehouse_effect WHERE source_id = 'by-hand-0'",
+         R"("effectsMissing":1)");
+  expect(effects(), "UPDATE warehouse_effect SET source_id = 'none' WHERE source_id = 'by-hand-1'",
+         R"("effectsUnknown":1)");
+  const std::string event =
+      "lane, slot, type, aggregate_type, aggregate_id, exchange, routing_key, payload, headers,"
+      " version";
+  expect(data(),
+         "INSERT INTO outbox_events (event_id, " + event + ") SELECT '" + make_event_id() + "', " +
+             event + " FROM outbox_events WHERE aggregate_id = 'by-hand-1'",
          R"("doubled":1)");
-  expect("DELETE FROM warehouse_outbox WHERE source_id = 'by-hand-1'", R"("missing":1)");
-  expect("UPDATE warehouse_outbox SET source_id = 'none' WHERE source_id = 'by-hand-2'",
+  expect(data(), "DELETE FROM outbox_events WHERE aggregate_id = 'by-hand-1'", R"("missing":1)");
+  expect(data(), "UPDATE outbox_events SET aggregate_id = 'none' WHERE aggregate_id = 'by-hand-2'",
          R"("unknown":1)");
+}
+
+// As after a backup: what was published since is observed again, as the same events.
+TEST_F(Warehouse, rows_observed_again_by_a_restored_database_have_no_second_effect) {
+  make_tables();
+  add_orders(20);
+  start("a");
+  expect_exact();
+  stop("a");
+  const auto handled = [&] {
+    return query(effects(), "SELECT count(*) FROM processed_events").front().integer(0);
+  };
+  const auto before = handled();
+  sql::Connection::open(data())
+      .value()
+      ->script(
+          "DELETE FROM outbox_events; DELETE FROM warehouse_seen;"
+          "UPDATE warehouse_observer SET complete_below = 0, in_pass = 0")
+      .value();
+  start("a");
+  ASSERT_TRUE(poll_until([&] { return events("status = 'SENT'") >= before; }));
+  EXPECT_TRUE(node("counter").wait_for_out("EVENT_SKIPPED_IDEMPOTENT"));
+  expect_exact();
+  EXPECT_EQ(handled(), before);
+}
+
+TEST_F(Warehouse, a_row_whose_id_no_event_can_carry_is_observed_all_the_same) {
+  make_tables();
+  auto source = sql::Connection::open(this->source()).value();
+  for (const std::string& id : {std::string(1000, 'x'), std::string("line\nbreak")}) {
+    source
+        ->query("INSERT INTO orders (id, channel, changed_at) VALUES ($1, 'web', $2)",
+                {id, std::int64_t{1'000'000}})
+        .value();
+  }
+  start("a");
+  expect_exact();
+}
+
+TEST_F(Warehouse, the_data_of_an_older_warehouse_is_refused_and_left_as_it_is) {
+  sql::Connection::open(data()).value()->script("CREATE TABLE warehouse_outbox (seq INT)").value();
+  const Finished refused = command("node", {"--store", store()});
+  EXPECT_EQ(refused.status.code, 1);
+  EXPECT_NE(refused.err.find("start with another database"), std::string::npos) << refused.err;
+  EXPECT_EQ(count("SELECT count(*) FROM warehouse_outbox"), 0);
 }
 
 TEST_F(Warehouse, the_system_continues_operating_if_one_node_fails_the_other_acquires_all_locks) {

@@ -158,7 +158,7 @@ class WarehousePoll : public ::testing::Test {
 
   std::map<std::string, int> published() {
     std::map<std::string, int> times;
-    const auto rows = database_->query("SELECT source_id FROM warehouse_outbox").value();
+    const auto rows = database_->query("SELECT aggregate_id FROM outbox_events").value();
     for (const auto& row : rows) ++times[row.text(0)];
     return times;
   }
@@ -195,7 +195,7 @@ class WarehousePoll : public ::testing::Test {
   void clear() {
     database_
         ->script(
-            "DELETE FROM warehouse_outbox; DELETE FROM warehouse_seen;"
+            "DELETE FROM outbox_events; DELETE FROM warehouse_seen;"
             "UPDATE warehouse_observer SET complete_below = 0, in_pass = 0,"
             " page_position = 0, page_id = ''")
         .value();

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "baton/broker.h"
+#include "baton/locks.h"
+#include "baton/relay.h"
+#include "observe/log.h"
+#include "observe/metrics.h"
+#include "observe/outbox_metrics.h"
+
+namespace baton::warehouse {
+
+struct PublishingSettings {
+  std::string data;  // the database with the outbox
+  Millis ttl{10'000};
+  Millis statement_timeout{10'000};
+};
+
+// Publishes what the observers have added to the outbox: the relay of this node, which shares the
+// lanes with those of the other nodes, with its metrics and logs.
+class Publishing {
+ public:
+  Publishing(const LockClient& locks, std::shared_ptr<Broker> broker,
+             const PublishingSettings& settings, const std::shared_ptr<observe::Metrics>& metrics,
+             observe::Logger log);
+
+  Result<void> start();
+  void stop();
+
+ private:
+  [[nodiscard]] RelayOptions options(const PublishingSettings& settings);
+  void happened(const RelayEvent& event) const;
+
+  const observe::Logger log_;
+  const observe::OutboxMetrics metrics_;
+  Relay relay_;
+  std::jthread showing_;
+};
+
+}  // namespace baton::warehouse
