@@ -10,8 +10,9 @@
 //   commit(db);
 //
 // Promised: an event is published if and only if its transaction commits; at least once; events of
-// one aggregate in the order in which their transactions became visible. Other languages call the
-// SQL function outbox_add (docs/events.md).
+// one aggregate in the order in which their transactions became visible. Of transactions that
+// overlap and lock nothing in common either may come first: lock the row of the aggregate, as an
+// UPDATE of it does. Other languages call the SQL function outbox_add (docs/events.md).
 
 #include <span>
 #include <string>

@@ -7,17 +7,17 @@
 #include <charconv>
 #include <iostream>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "baton/event.h"
 #include "cli/arguments.h"
+#include "cli/open_locks.h"
 #include "cli/remedy.h"
 #include "node/wall_time.h"
 
 namespace baton::cli {
 namespace {
 
-constexpr Millis kOpenLimit{10'000};
 // A filter may read the whole of a large table.
 constexpr Millis kStatementLimit{120'000};
 
@@ -36,6 +36,12 @@ Result<void> check_needs_filter(const EventArguments& arguments, const outbox::E
 std::string in_lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+std::string in_upper_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
@@ -97,11 +103,13 @@ Result<void> check_database(const std::string& url) {
   return {};
 }
 
-Result<std::unique_ptr<sql::Connection>> open_database(const std::string& url) {
+Result<std::unique_ptr<sql::Connection>> open_database(const Context& context,
+                                                       const std::string& url) {
   if (auto ok = check_database(url); !ok) return ok.error();
+  const OpenProgress progress(context.out, url, open_timeout());
   return sql::Connection::open(
       url, {.application = "baton", .create = false, .statement_timeout = kStatementLimit},
-      BootClock::now() + kOpenLimit);
+      BootClock::now() + open_timeout());
 }
 
 Result<Millis> parse_age(std::string_view option, std::string_view text) {
@@ -120,16 +128,23 @@ Result<Millis> parse_age(std::string_view option, std::string_view text) {
   return time;
 }
 
+Result<void> check_statuses(const EventArguments& arguments,
+                            std::initializer_list<std::string_view> known) {
+  for (const auto& status : arguments.statuses) {
+    if (std::find(known.begin(), known.end(), in_upper_case(status)) != known.end()) continue;
+    return bad_request(fmt::format("no event here has the status '{}'; there are {}", status,
+                                   fmt::join(known, ", ")));
+  }
+  return {};
+}
+
 Result<outbox::EventFilter> parse_filter(const EventArguments& arguments) {
   outbox::EventFilter filter{.type = arguments.type,
                              .aggregate = arguments.aggregate,
                              .error = arguments.error,
                              .consumer = arguments.consumer};
   for (const auto& status : arguments.statuses) {
-    std::string upper = status;
-    std::transform(upper.begin(), upper.end(), upper.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-    filter.statuses.push_back(std::move(upper));
+    filter.statuses.push_back(in_upper_case(status));
   }
   for (const auto& id : arguments.ids) {
     filter.ids.push_back(in_lower_case(id));

@@ -4,6 +4,7 @@
 // asking before any are changed.
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,7 +21,12 @@ namespace baton::cli {
 [[nodiscard]] Result<void> check_database(const std::string& url);
 
 // The database must be there: a typing error must not make an empty one.
-[[nodiscard]] Result<std::unique_ptr<sql::Connection>> open_database(const std::string& url);
+[[nodiscard]] Result<std::unique_ptr<sql::Connection>> open_database(const Context& context,
+                                                                     const std::string& url);
+
+// A status that no event can have would find nothing, and look as if all were well.
+[[nodiscard]] Result<void> check_statuses(const EventArguments& arguments,
+                                          std::initializer_list<std::string_view> known);
 
 [[nodiscard]] Result<outbox::EventFilter> parse_filter(const EventArguments& arguments);
 [[nodiscard]] Result<outbox::EventPage> parse_page(const EventArguments& arguments);

@@ -30,6 +30,12 @@ std::string why_not_own(const struct stat& file) {
   return {};
 }
 
+// A file that we have open, under its name in /dev/fd or /proc.
+bool is_of_our_own(const std::filesystem::path& path) {
+  const std::string& name = path.native();
+  return name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/") || name == "/dev/stdin";
+}
+
 struct Descriptor {
   int file;
   ~Descriptor() { close(file); }
@@ -41,7 +47,15 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
   std::ifstream file;
   if (path != "-") {
     std::error_code none;
-    if (std::filesystem::is_directory(path, none)) return cannot_read(path, "it is a directory");
+    const auto kind = std::filesystem::status(path, none).type();
+    if (kind == std::filesystem::file_type::directory) {
+      return cannot_read(path, "it is a directory");
+    }
+    // To open a named pipe that nobody writes waits for ever. What a shell substitutes, as in
+    // <(generate), has its writer.
+    if (kind == std::filesystem::file_type::fifo && !is_of_our_own(path)) {
+      return cannot_read(path, "it is a named pipe; give - and redirect it");
+    }
     errno = 0;
     file.open(path, std::ios::binary);
     if (!file) return cannot_read(path, std::strerror(errno));

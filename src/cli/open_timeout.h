@@ -7,11 +7,11 @@
 
 namespace baton::cli {
 
-// How long the store may take to open if the user limits the command by --wait or --timeout, and
-// `left` is left of that. At least a second, so that a short limit still finds a store that is up.
+// How long the store may take to open: 5 s, or what is left of the --wait or --timeout that limits
+// the command. At least a second, so that a short limit still finds a store that is up.
 [[nodiscard]] inline Millis open_timeout(std::optional<Millis> left = {}) {
   constexpr Millis kLeast{1'000};
-  constexpr Millis kMost{10'000};
+  constexpr Millis kMost{5'000};
   return std::clamp(left.value_or(kMost), kLeast, kMost);
 }
 

@@ -54,12 +54,7 @@ Result<PostgresUrl> parse_postgres_url(const std::string& url) {
 }
 
 std::string scrub(std::string text, const std::vector<std::string>& secrets) {
-  for (const std::string& secret : secrets) {
-    if (secret.empty()) continue;
-    for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3)) {
-      text.replace(at, secret.size(), "***");
-    }
-  }
+  for (const std::string& secret : secrets) text = store::without_secret(std::move(text), secret);
   return text;
 }
 

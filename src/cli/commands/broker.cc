@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/file.h"
 #include "cli/json_writer.h"
+#include "cli/open_locks.h"
 #include "cli/remedy.h"
 #include "policy/yaml.h"
 
@@ -35,9 +36,15 @@ namespace {
 
 using Severity = BrokerFinding::Severity;
 
-constexpr Millis kLimit{30'000};
+constexpr Millis kLookLimit{10'000};
+constexpr Millis kDeclareLimit{30'000};
 
-Deadline limit() { return BootClock::now() + kLimit; }
+// Asks the broker, and tells a terminal what is waited for.
+template <typename Ask>
+auto within(Millis limit, const Context& context, const Broker& broker, Ask ask) {
+  const OpenProgress progress(context.out, broker.describe(), limit);
+  return ask(BootClock::now() + limit);
+}
 
 Result<std::shared_ptr<Broker>> open_broker(const BrokerArguments& arguments) {
   auto url = broker_url(arguments.broker);
@@ -59,6 +66,11 @@ struct Asked {
   std::shared_ptr<Broker> broker;
   Topology topology;
 };
+
+Result<std::vector<BrokerFinding>> check(const Context& context, const Asked& asked) {
+  return within(kLookLimit, context, *asked.broker,
+                [&](Deadline by) { return asked.broker->check(asked.topology, by); });
+}
 
 Result<Asked> resolve(const BrokerArguments& arguments) {
   Asked asked;
@@ -150,7 +162,7 @@ std::string contents(const Topology& topology) {
 Result<int> topology_plan(Context& context, const BrokerArguments& arguments) {
   auto asked = resolve(arguments);
   if (!asked) return asked.error();
-  const auto findings = asked->broker->check(asked->topology, limit());
+  const auto findings = check(context, *asked);
   if (!findings) return findings.error();
   std::vector<BrokerFinding> refused;
   std::vector<BrokerFinding> notes;
@@ -193,7 +205,9 @@ Result<int> topology_apply(Context& context, const BrokerArguments& arguments) {
   auto asked = resolve(arguments);
   if (!asked) return asked.error();
   const Topology& topology = asked->topology;
-  if (auto made = asked->broker->declare(topology, limit()); !made) return made.error();
+  const auto made = within(kDeclareLimit, context, *asked->broker,
+                           [&](Deadline by) { return asked->broker->declare(topology, by); });
+  if (!made) return made.error();
   if (context.out.json()) {
     JsonWriter json;
     json.begin_object().field("broker", asked->broker->describe());
@@ -210,7 +224,7 @@ Result<int> topology_apply(Context& context, const BrokerArguments& arguments) {
 Result<int> topology_check(Context& context, const BrokerArguments& arguments) {
   auto asked = resolve(arguments);
   if (!asked) return asked.error();
-  auto findings = asked->broker->check(asked->topology, limit());
+  auto findings = check(context, *asked);
   if (!findings) return findings.error();
   std::erase_if(*findings, [](const auto& finding) { return !is_of_topology(finding); });
   return report(context, *asked->broker, std::move(*findings),
@@ -220,7 +234,9 @@ Result<int> topology_check(Context& context, const BrokerArguments& arguments) {
 Result<int> queue_list(Context& context, const BrokerArguments& arguments) {
   auto asked = resolve(arguments);
   if (!asked) return asked.error();
-  const auto queues = asked->broker->queues(asked->topology, limit());
+  const auto queues = within(kLookLimit, context, *asked->broker, [&](Deadline by) {
+    return asked->broker->queues(asked->topology, by);
+  });
   if (!queues) return queues.error();
   if (context.out.json()) {
     JsonWriter json;
@@ -244,7 +260,7 @@ Result<int> queue_list(Context& context, const BrokerArguments& arguments) {
 Result<int> broker_doctor(Context& context, const BrokerArguments& arguments) {
   auto asked = resolve(arguments);
   if (!asked) return asked.error();
-  auto findings = asked->broker->check(asked->topology, limit());
+  auto findings = check(context, *asked);
   if (!findings) return findings.error();
   return report(context, *asked->broker, std::move(*findings), "all is well");
 }

@@ -32,10 +32,16 @@ struct Opened {
   std::unique_ptr<sql::Connection> connection;
 };
 
-Result<Opened> open_inbox(const EventArguments& arguments) {
+Result<Opened> open_inbox(const Context& context, const EventArguments& arguments) {
+  namespace status = inbox::status;
+  if (auto ok =
+          check_statuses(arguments, {status::retry, status::held, status::dead, status::discarded});
+      !ok) {
+    return ok.error();
+  }
   auto filter = parse_filter(arguments);
   if (!filter) return filter.error();
-  auto connection = open_database(arguments.database);
+  auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   return Opened{std::move(*filter), std::move(*connection)};
 }
@@ -44,7 +50,7 @@ Result<int> list(Context& context, const EventArguments& arguments,
                  const std::vector<std::string>& statuses) {
   auto page = parse_page(arguments);
   if (!page) return page.error();
-  auto opened = open_inbox(arguments);
+  auto opened = open_inbox(context, arguments);
   if (!opened) return opened.error();
   if (opened->filter.statuses.empty() && opened->filter.ids.empty() && !arguments.all) {
     opened->filter.statuses = statuses;
@@ -60,7 +66,7 @@ Result<int> show(Context& context, const EventArguments& arguments,
                  const std::vector<std::string>& statuses) {
   EventArguments by_id = arguments;
   by_id.ids = {arguments.id};
-  auto opened = open_inbox(by_id);
+  auto opened = open_inbox(context, by_id);
   if (!opened) return opened.error();
   opened->filter.statuses = statuses;
   const auto rows = outbox::list_events(*opened->connection, inbox::inbox_events(), opened->filter,
@@ -98,7 +104,7 @@ outbox::Pace pace_of(std::int64_t rate) {
 
 Result<int> change(Context& context, const EventArguments& arguments, inbox::Action action,
                    Change words, const outbox::Pace& pace) {
-  auto opened = open_inbox(arguments);
+  auto opened = open_inbox(context, arguments);
   if (!opened) return opened.error();
   words.count = [&] {
     return inbox::count_events(*opened->connection, action, opened->filter, arguments.force);
@@ -147,7 +153,7 @@ void write_message(JsonWriter& json, const outbox::EventRow& row) {
 }  // namespace
 
 Result<int> inbox_install(Context& context, const EventArguments& arguments) {
-  auto connection = open_database(arguments.database);
+  auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   if (auto ok = install(**connection); !ok) return ok.error();
   if (context.out.json()) {
@@ -161,7 +167,7 @@ Result<int> inbox_install(Context& context, const EventArguments& arguments) {
 }
 
 Result<int> inbox_status(Context& context, const EventArguments& arguments) {
-  auto opened = open_inbox(arguments);
+  auto opened = open_inbox(context, arguments);
   if (!opened) return opened.error();
   const auto health = inbox::read_health(*opened->connection, arguments.consumer);
   if (!health) return health.error();
@@ -201,7 +207,7 @@ Result<int> inbox_show(Context& context, const EventArguments& arguments) {
 
 Result<int> dlq_list(Context& context, const EventArguments& arguments) {
   if (arguments.each) return list(context, arguments, {std::string(inbox::status::dead)});
-  auto opened = open_inbox(arguments);
+  auto opened = open_inbox(context, arguments);
   if (!opened) return opened.error();
   const auto count =
       inbox::count_events(*opened->connection, inbox::Action::discard, opened->filter);
@@ -242,7 +248,7 @@ Result<int> dlq_discard(Context& context, const EventArguments& arguments) {
 }
 
 Result<int> dlq_export(Context& context, const EventArguments& arguments) {
-  auto opened = open_inbox(arguments);
+  auto opened = open_inbox(context, arguments);
   if (!opened) return opened.error();
   opened->filter.statuses = {std::string(inbox::status::dead)};
   outbox::EventPage page{.limit = kExportAtOnce, .with_payload = true};

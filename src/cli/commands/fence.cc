@@ -10,13 +10,14 @@
 #include "cli/commands.h"
 #include "cli/fence_database.h"
 #include "cli/json_writer.h"
+#include "cli/open_locks.h"
 #include "cli/remedy.h"
 #include "policy/apply_policy.h"
 
 namespace baton::cli {
 namespace {
 
-constexpr Millis kOpenLimit{10'000};
+constexpr Millis kAskLimit{10'000};
 
 Result<std::unique_ptr<FenceDatabase>> open_database(const std::string& url) {
   if (auto ok = check_password(url); !ok) return ok.error();
@@ -61,9 +62,9 @@ Result<FenceToken> claim_of(Context& context, const FenceArguments& arguments) {
   if (!settings) return settings.error();
   auto what = parse_name(arguments.name, arguments.predicate, settings->region);
   if (!what) return what.error();
-  auto store = open_store(settings->store, BootClock::now() + kOpenLimit);
+  auto store = open_locks_store(context, *settings);
   if (!store) return store.error();
-  auto policy = policy::read_policy(**store, BootClock::now() + kOpenLimit);
+  auto policy = policy::read_policy(**store, BootClock::now() + kAskLimit);
   if (!policy) return policy.error();
   return FenceToken{key_of(*policy, what->name), mode->value_or(what->mode.value_or(Mode::X)),
                     *token};
@@ -122,9 +123,9 @@ Result<int> fence_rebase(Context& context, const FenceArguments& arguments) {
   if (!database) return database.error();
   const auto highest = (*database)->highest();
   if (!highest) return highest.error();
-  auto admin = open_admin(settings->store, BootClock::now() + kOpenLimit);
+  auto admin = open_locks_admin(context, *settings);
   if (!admin) return admin.error();
-  if (auto ok = (*admin)->raise_tokens(*highest, BootClock::now() + kOpenLimit); !ok) {
+  if (auto ok = (*admin)->raise_tokens(*highest, BootClock::now() + kAskLimit); !ok) {
     return ok.error();
   }
   if (context.out.json()) {

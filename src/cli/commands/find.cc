@@ -15,6 +15,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/lock_view.h"
+#include "cli/open_locks.h"
 
 namespace baton::cli {
 namespace {
@@ -236,7 +237,7 @@ Result<int> lock_find(Context& context, const LockFindArguments& arguments) {
   if (!settings) return settings.error();
   auto query = make_query(arguments, *settings);
   if (!query) return query.error();
-  auto locks = open(settings->store, {.owner = settings->owner});
+  auto locks = open_locks(context, *settings);
   if (!locks) return locks.error();
   if (arguments.watch) return watch(context, *locks, *query);
   const auto page = locks->find(*query);

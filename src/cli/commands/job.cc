@@ -9,7 +9,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
-#include "cli/open_timeout.h"
+#include "cli/open_locks.h"
 #include "node/wall_time.h"
 
 namespace baton::cli {
@@ -119,8 +119,7 @@ struct Opened {
 Result<Opened> open_store_of(Context& context, std::optional<Millis> wait = {}) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
-  auto locks =
-      open(settings->store, {.owner = settings->owner, .open_timeout = open_timeout(wait)});
+  auto locks = open_locks(context, *settings, open_timeout(wait));
   if (!locks) return locks.error();
   return Opened{std::move(*locks), region_of(*settings)};
 }

@@ -10,7 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
-#include "cli/open_timeout.h"
+#include "cli/open_locks.h"
 
 namespace baton::cli {
 namespace {
@@ -30,8 +30,7 @@ Result<Place> open_place(Context& context, const std::string& name,
   if (!settings) return settings.error();
   auto lock = election_lock(name, settings->region.empty() ? kDefaultRegion : settings->region);
   if (!lock) return lock.error();
-  auto locks =
-      open(settings->store, {.owner = settings->owner, .open_timeout = open_timeout(timeout)});
+  auto locks = open_locks(context, *settings, open_timeout(timeout));
   if (!locks) return locks.error();
   return Place{std::move(*lock), std::move(*locks)};
 }

@@ -12,23 +12,19 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/lock_view.h"
-#include "cli/open_timeout.h"
+#include "cli/open_locks.h"
 #include "policy/apply_policy.h"
 
 namespace baton::cli {
 namespace {
 
 constexpr Millis kLookEvery{200};
-constexpr Millis kOpenLimit{10'000};
+constexpr Millis kAskLimit{10'000};
 constexpr std::string_view kNotTold =
     "the holder was not told and may still be writing; only a fence on the data stops "
     "it";
 constexpr std::string_view kNotWaitedFor =
     "the holder was not waited for and may still be writing; only a fence on the data stops it";
-
-Result<LockClient> connect(const Settings& settings, std::optional<Millis> timeout = {}) {
-  return open(settings.store, {.owner = settings.owner, .open_timeout = open_timeout(timeout)});
-}
 
 std::string in(Millis time) { return "in " + about(time); }
 
@@ -132,7 +128,7 @@ Result<int> lock_show(Context& context, const LockShowArguments& arguments) {
   if (!settings) return settings.error();
   auto what = parse_name(arguments.name, arguments.predicate, settings->region);
   if (!what) return what.error();
-  auto locks = connect(*settings);
+  auto locks = open_locks(context, *settings);
   if (!locks) return locks.error();
   auto info = locks->get(what->name);
   if (!info) return info.error();
@@ -163,7 +159,7 @@ Result<int> lock_break(Context& context, const LockBreakArguments& arguments) {
     timeout = *parsed;
     limit = BootClock::now() + *timeout;
   }
-  auto locks = connect(*settings, timeout);
+  auto locks = open_locks(context, *settings, open_timeout(timeout));
   if (!locks) return locks.error();
   auto hit =
       locks->break_lock(what->name, {.reason = arguments.reason, .immediately = arguments.now});
@@ -189,15 +185,15 @@ Result<int> lock_forget(Context& context, const LockForgetArguments& arguments) 
   if (!arguments.key) {
     auto what = parse_name(arguments.name, arguments.predicate, settings->region);
     if (!what) return what.error();
-    auto store = open_store(settings->store, BootClock::now() + kOpenLimit);
+    auto store = open_locks_store(context, *settings);
     if (!store) return store.error();
-    auto policy = policy::read_policy(**store, BootClock::now() + kOpenLimit);
+    auto policy = policy::read_policy(**store, BootClock::now() + kAskLimit);
     if (!policy) return policy.error();
     key = key_of(*policy, what->name);
   }
-  auto admin = open_admin(settings->store, BootClock::now() + kOpenLimit);
+  auto admin = open_locks_admin(context, *settings);
   if (!admin) return admin.error();
-  auto forgotten = (*admin)->forget_damaged(key, BootClock::now() + kOpenLimit);
+  auto forgotten = (*admin)->forget_damaged(key, BootClock::now() + kAskLimit);
   if (!forgotten) return forgotten.error();
   context.out.warning(kNotTold);
   if (context.out.json()) {

@@ -5,6 +5,7 @@
 #include "baton/node.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
+#include "cli/open_locks.h"
 #include "node/wall_time.h"
 
 namespace baton::cli {
@@ -30,7 +31,7 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 Result<int> node_list(Context& context, const NodeArguments& arguments) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
-  auto locks = open(settings->store, {.owner = settings->owner});
+  auto locks = open_locks(context, *settings);
   if (!locks) return locks.error();
   const std::string region =
       settings->region.empty() ? std::string(kDefaultRegion) : settings->region;

@@ -10,6 +10,7 @@
 #include "cli/event_view.h"
 #include "outbox/clean.h"
 #include "outbox/health.h"
+#include "outbox/outbox_table.h"
 
 namespace baton::cli {
 namespace {
@@ -96,9 +97,13 @@ Result<int> watch(const Context& context, sql::Connection& connection) {
 
 Result<int> change(Context& context, const EventArguments& arguments, outbox::Action action,
                    Change words) {
+  namespace status = outbox::status;
+  if (auto ok = check_statuses(arguments, {status::pending, status::failed}); !ok) {
+    return ok.error();
+  }
   auto filter = parse_filter(arguments);
   if (!filter) return filter.error();
-  auto connection = open_database(arguments.database);
+  auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   words.count = [&] { return outbox::count_events(**connection, action, *filter); };
   words.apply = [&](const outbox::EventCount& count) {
@@ -110,7 +115,7 @@ Result<int> change(Context& context, const EventArguments& arguments, outbox::Ac
 }  // namespace
 
 Result<int> outbox_install(Context& context, const EventArguments& arguments) {
-  auto connection = open_database(arguments.database);
+  auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   if (auto ok = install(**connection); !ok) return ok.error();
   if (context.out.json()) {
@@ -124,7 +129,7 @@ Result<int> outbox_install(Context& context, const EventArguments& arguments) {
 }
 
 Result<int> outbox_status(Context& context, const EventArguments& arguments) {
-  auto connection = open_database(arguments.database);
+  auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   if (arguments.watch) return watch(context, **connection);
   const auto health = outbox::read_health(**connection);
@@ -140,6 +145,12 @@ Result<int> outbox_status(Context& context, const EventArguments& arguments) {
 
 // Without a filter: what is not published yet.
 Result<int> outbox_list(Context& context, const EventArguments& arguments) {
+  namespace status = outbox::status;
+  if (auto ok = check_statuses(arguments,
+                               {status::pending, status::sent, status::failed, status::discarded});
+      !ok) {
+    return ok.error();
+  }
   auto filter = parse_filter(arguments);
   if (!filter) return filter.error();
   if (filter->statuses.empty() && filter->ids.empty() && !arguments.all) {
@@ -147,7 +158,7 @@ Result<int> outbox_list(Context& context, const EventArguments& arguments) {
   }
   auto page = parse_page(arguments);
   if (!page) return page.error();
-  auto connection = open_database(arguments.database);
+  auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   const auto rows = outbox::list_events(**connection, outbox::outbox_events(), *filter, *page);
   if (!rows) return rows.error();
@@ -160,7 +171,7 @@ Result<int> outbox_show(Context& context, const EventArguments& arguments) {
   by_id.ids = {arguments.id};
   auto filter = parse_filter(by_id);
   if (!filter) return filter.error();
-  auto connection = open_database(arguments.database);
+  auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   const auto rows =
       outbox::list_events(**connection, outbox::outbox_events(), *filter, {.with_payload = true});
@@ -188,7 +199,7 @@ Result<int> outbox_discard(Context& context, const EventArguments& arguments) {
 Result<int> outbox_clean(Context& context, const EventArguments& arguments) {
   const auto keep = parse_age("--keep", arguments.keep);
   if (!keep) return keep.error();
-  auto connection = open_database(arguments.database);
+  auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   outbox::Cleaned all;
   for (bool more = true; more;) {

@@ -5,6 +5,7 @@
 #include "baton/partitions.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
+#include "cli/open_locks.h"
 
 namespace baton::cli {
 namespace {
@@ -66,7 +67,7 @@ void show(Context& context, const PartitionSet& set) {
 Result<int> partition_list(Context& context, const PartitionArguments& arguments) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
-  auto locks = open(settings->store, {.owner = settings->owner});
+  auto locks = open_locks(context, *settings);
   if (!locks) return locks.error();
   const std::string region =
       settings->region.empty() ? std::string(kDefaultRegion) : settings->region;

@@ -9,7 +9,7 @@
 #include "cli/file.h"
 #include "cli/json_writer.h"
 #include "cli/lock_view.h"
-#include "cli/open_timeout.h"
+#include "cli/open_locks.h"
 #include "cli/signals.h"
 #include "policy/apply_policy.h"
 #include "policy/print_policy.h"
@@ -18,7 +18,7 @@
 namespace baton::cli {
 namespace {
 
-constexpr Millis kOpenLimit{10'000};
+constexpr Millis kAskLimit{10'000};
 
 Result<Policy> read_policy_file(const std::string& file) {
   auto text = read_file(file, policy::kMaxYamlBytes);
@@ -110,7 +110,7 @@ Result<int> policy_apply(Context& context, const PolicyArguments& arguments) {
   const Signals signals;
   StopOnSignal stop(signals);
   const Instant limit = BootClock::now() + *timeout;
-  auto store = open_store(settings->store, BootClock::now() + open_timeout(*timeout));
+  auto store = open_locks_store(context, *settings, open_timeout(*timeout));
   if (!store) return store.error();
   stop.ask_politely();
   const policy::ApplyPolicyOptions options{
@@ -129,9 +129,9 @@ Result<int> policy_apply(Context& context, const PolicyArguments& arguments) {
 Result<int> policy_show(Context& context) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
-  auto store = open_store(settings->store, BootClock::now() + kOpenLimit);
+  auto store = open_locks_store(context, *settings);
   if (!store) return store.error();
-  auto policy = policy::read_policy(**store, BootClock::now() + kOpenLimit);
+  auto policy = policy::read_policy(**store, BootClock::now() + kAskLimit);
   if (!policy) return policy.error();
   if (context.out.json()) {
     print_policy_json(context, *policy);

@@ -79,7 +79,9 @@ void warn(Context& context, const std::string& message) {
 }
 
 // The command has ended while we trusted the lock. Whether the store agrees, the release tells.
-int give_back(Context& context, Lease& lease, const std::string& name, int code) {
+// `kept_until`: what is left of its at-least-for time counts also if nobody releases it.
+int give_back(Context& context, Lease& lease, const std::string& name, Instant kept_until,
+              int code) {
   const auto released = lease.release();
   if (released) return code;
   if (released.error().code == Code::lost) {
@@ -88,14 +90,16 @@ int give_back(Context& context, Lease& lease, const std::string& name, int code)
     context.out.error(error);
     return exit_code::lost;
   }
+  const Millis ends_within = std::max(lease.ttl(), left_until(kept_until));
   warn(context, fmt::format("could not release {} ({}); it ends by itself within {}", name,
-                            released.error().message, about(lease.ttl())));
+                            released.error().message, about(ends_within)));
   return code;
 }
 
 Result<int> supervise(Context& context, Lease& lease, Child& child, const Signals& signals,
                       const Plan& plan, const std::string& command) {
   const std::string name = print_path(plan.what.name);
+  const Instant kept_until = BootClock::now() + plan.options.at_least_for;
   int code = 0;
   bool lost = false;
   bool left_behind = false;
@@ -117,7 +121,7 @@ Result<int> supervise(Context& context, Lease& lease, Child& child, const Signal
     lost = supervisor.lost();
     left_behind = supervisor.left_behind();
   }
-  if (!lost) return give_back(context, lease, name, code);
+  if (!lost) return give_back(context, lease, name, kept_until, code);
   const std::string why = lease.why_lost();
   Error error = lost_error(name, why.empty() ? "baton stood still for too long" : why);
   error.message += left_behind ? "; the command could not be ended, or not all that it started"

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/lock_view.h"
+#include "cli/open_locks.h"
 
 namespace baton::cli {
 namespace {
@@ -111,7 +112,7 @@ void print_text(Context& context, const Stats& stats) {
 Result<int> lock_stats(Context& context, const LockStatsArguments& arguments) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
-  auto locks = open(settings->store, {.owner = settings->owner});
+  auto locks = open_locks(context, *settings);
   if (!locks) return locks.error();
   auto stats = gather(*locks, settings->region);
   if (!stats) return stats.error();

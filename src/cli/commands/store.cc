@@ -9,18 +9,15 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
+#include "cli/open_locks.h"
 
 namespace baton::cli {
 namespace {
 
-constexpr Millis kOpenLimit{10'000};
+constexpr Millis kAskLimit{10'000};
 constexpr Millis kMigrateLimit{120'000};
 constexpr Millis kExamineLimit{60'000};
 constexpr Millis kAnyTtl{30'000};  // for findings that do not depend on it
-
-Result<std::unique_ptr<StoreAdmin>> open_admin_of(const Settings& settings) {
-  return open_admin(settings.store, BootClock::now() + kOpenLimit);
-}
 
 // Tables and functions of a schema change apart from each other: a release may bring new functions
 // for tables that stay as they are. Only the examination looks at the functions. What it says is
@@ -77,7 +74,7 @@ Style style_of(Severity severity) {
 Result<int> store_migrate(Context& context) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
-  auto admin = open_admin_of(*settings);
+  auto admin = open_locks_admin(context, *settings);
   if (!admin) return admin.error();
   const bool had_old_functions = wrong_with_schema(**admin, *settings).has_value();
   const auto versions = (*admin)->migrate(BootClock::now() + kMigrateLimit);
@@ -106,9 +103,9 @@ Result<int> store_migrate(Context& context) {
 Result<int> store_status(Context& context) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
-  auto admin = open_admin_of(*settings);
+  auto admin = open_locks_admin(context, *settings);
   if (!admin) return admin.error();
-  const auto status = (*admin)->status(BootClock::now() + kOpenLimit);
+  const auto status = (*admin)->status(BootClock::now() + kAskLimit);
   if (!status) return status.error();
   const auto wrong = wrong_with_schema(**admin, *settings);
   if (context.out.json()) {
@@ -140,7 +137,7 @@ Result<int> store_doctor(Context& context, const StoreDoctorArguments& arguments
   if (!settings) return settings.error();
   const auto ttl = parse_duration_argument("--ttl", arguments.ttl, Millis(1), kMaxTtl);
   if (!ttl) return ttl.error();
-  auto admin = open_admin_of(*settings);
+  auto admin = open_locks_admin(context, *settings);
   if (!admin) return admin.error();
   const auto findings = (*admin)->examine(*ttl, BootClock::now() + kExamineLimit);
   if (!findings) return findings.error();

@@ -1,6 +1,7 @@
 #include "store/common/url.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include <arpa/inet.h>
@@ -50,6 +51,29 @@ bool is_local(std::string_view host) {
   in_addr address{};
   return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 &&
          ntohl(address.s_addr) >> 24 == 127;
+}
+
+std::string without_secret(std::string text, std::string_view secret) {
+  constexpr std::size_t kAlways = 8;
+  constexpr std::size_t kAsAWord = 4;
+  constexpr std::string_view kHidden = "***";
+  if (secret.empty()) return text;
+  const auto in_word = [&](std::size_t at) {
+    return at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0);
+  };
+  const auto tells = [&](std::size_t at) {
+    if (secret.size() >= kAlways) return true;
+    const bool begins = at == 0 || !in_word(at - 1);
+    if (!begins || in_word(at + secret.size())) return false;
+    return secret.size() >= kAsAWord ||
+           (at > 0 && std::string_view(":=\"'").find(text[at - 1]) != std::string_view::npos);
+  };
+  for (auto at = text.find(secret); at != std::string::npos;) {
+    const bool hide = tells(at);
+    if (hide) text.replace(at, secret.size(), kHidden);
+    at = text.find(secret, at + (hide ? kHidden.size() : 1));
+  }
+  return text;
 }
 
 std::string percent_encoded(std::string_view text) {

@@ -20,6 +20,11 @@ namespace baton::store {
 // The other way: only letters, digits and -._~ stand for themselves.
 [[nodiscard]] BATON_EXPORT std::string percent_encoded(std::string_view text);
 
+// A message of a server without the secret that it repeats. A short secret is also a part of
+// ordinary words: below 8 characters it is hidden only where it is a word, below 4 only behind one
+// of : = " '
+[[nodiscard]] BATON_EXPORT std::string without_secret(std::string text, std::string_view secret);
+
 // 500ms, 5s, 1m. Nothing unless it is more than nothing.
 [[nodiscard]] BATON_EXPORT std::optional<Millis> parse_span(std::string_view text);
 

@@ -1,6 +1,5 @@
 #include "store/postgres/settings.h"
 
-#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <vector>
@@ -41,7 +40,8 @@ std::string bracketed(const std::string& address) {
   return '[' + address.substr(0, percent) + "%25" + address.substr(percent + 1) + ']';
 }
 
-// As a URL says it: libpq gives all hosts, and then all ports.
+// As a URL says it: libpq gives all hosts, and then all ports. There are as many ports as hosts, or
+// one for all.
 std::string place_of(const std::string& hosts, const std::string& ports) {
   const auto all_ports = listed(ports);
   const auto all_hosts = listed(hosts);
@@ -51,24 +51,39 @@ std::string place_of(const std::string& hosts, const std::string& ports) {
     const bool is_address = host.find(':') != std::string::npos && !host.starts_with('/');
     if (i > 0) text += ',';
     text += is_address ? bracketed(host) : percent_encoded(host);
-    const std::string& port = all_ports[std::min(i, all_ports.size() - 1)];
+    const std::string& port = all_ports[all_ports.size() == 1 ? 0 : i];
     if (!port.empty()) text += ':' + port;
   }
   return text;
 }
 
+std::string value_of(const Settings& settings, std::string_view keyword) {
+  for (const auto& [name, value] : settings.libpq) {
+    if (name == keyword) return value;
+  }
+  return {};
+}
+
+// As libpq, which would say so only when it connects.
+Result<void> check_ports(const Settings& settings) {
+  std::string hosts = value_of(settings, "host");
+  if (hosts.empty()) hosts = value_of(settings, "hostaddr");
+  const auto ports = listed(value_of(settings, "port")).size();
+  const auto wanted = listed(hosts).size();
+  if (ports == 1 || ports == wanted) return {};
+  return bad_url("a PostgreSQL URL has one port for all hosts or one for each: this one has " +
+                 std::to_string(wanted) + (wanted == 1 ? " host and " : " hosts and ") +
+                 std::to_string(ports) + " ports");
+}
+
 // Without what is secret, but such that it can be given to a command.
 std::string location_of(const Settings& settings) {
-  const auto get = [&](std::string_view keyword) {
-    for (const auto& [name, value] : settings.libpq) {
-      if (name == keyword) return value;
-    }
-    return std::string();
-  };
   std::string text = "postgres://";
-  if (const auto user = get("user"); !user.empty()) text += percent_encoded(user) + "@";
-  text += place_of(get("host"), get("port"));
-  if (const auto database = get("dbname"); !database.empty()) {
+  if (const auto user = value_of(settings, "user"); !user.empty()) {
+    text += percent_encoded(user) + "@";
+  }
+  text += place_of(value_of(settings, "host"), value_of(settings, "port"));
+  if (const auto database = value_of(settings, "dbname"); !database.empty()) {
     text += "/" + percent_encoded(database);
   }
   return text;
@@ -101,6 +116,7 @@ Result<Settings> parse_settings(std::string_view url) {
       settings.secrets.emplace_back(option->val);
     }
   }
+  if (auto ok = check_ports(settings); !ok) return ok.error();
   settings.location = location_of(settings);
   return settings;
 }
@@ -112,11 +128,7 @@ std::string migrate_command(const Settings& settings) {
 }
 
 std::string scrub(std::string text, const Settings& settings) {
-  for (const auto& secret : settings.secrets) {
-    for (auto at = text.find(secret); at != std::string::npos; at = text.find(secret, at + 3)) {
-      text.replace(at, secret.size(), "***");
-    }
-  }
+  for (const auto& secret : settings.secrets) text = without_secret(std::move(text), secret);
   return text;
 }
 

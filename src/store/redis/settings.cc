@@ -158,12 +158,7 @@ std::string scrub(std::string_view text, const Settings& settings) {
   std::string line(text.substr(0, 500));
   std::replace_if(
       line.begin(), line.end(), [](unsigned char c) { return c < 0x20; }, ' ');
-  if (settings.password.empty()) return line;
-  for (auto at = line.find(settings.password); at != std::string::npos;
-       at = line.find(settings.password, at + 3)) {
-    line.replace(at, settings.password.size(), "***");
-  }
-  return line;
+  return without_secret(std::move(line), settings.password);
 }
 
 }  // namespace baton::store::redis

@@ -109,6 +109,8 @@ TEST_F(CliOutbox, a_list_shows_what_is_not_published_and_no_payload) {
   EXPECT_TRUE(has(page, R"("next":1})")) << page;
   EXPECT_TRUE(has(outbox({"list", "--after", "1"}).out, std::string(kId) + "2"));
   refuses(on({"list", "--after", "x"}), 2, "bad_request", "--after");
+  refuses(on({"list", "--status", "BOGUS"}), 2, "bad_request", "PENDING, SENT, FAILED, DISCARDED");
+  refuses(on({"retry", "--status", "SENT"}), 2, "bad_request", "there are PENDING, FAILED");
   refuses(on({"list", "--limit", "0"}), 2, "bad_request", "--limit");
   refuses(on({"list", "42"}), 2, "bad_request", "UUID");
   refuses(on({"list", "--older-than", "x"}), 2, "bad_request", "--older-than");

@@ -1,5 +1,10 @@
 // What the command says of itself, and how: help, version, colours, output that cannot be written.
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <set>
 
@@ -187,6 +192,26 @@ TEST_F(CliOutput, a_terminal_gets_colours_of_results_and_of_errors) {
   EXPECT_NE(found.find("\x1b[1mNAME"), std::string::npos) << found;
   const std::string refused = on_terminal("lock fnid");
   EXPECT_NE(refused.find("\x1b[31mbaton:\x1b[0m unknown command"), std::string::npos) << refused;
+}
+
+TEST_F(CliOutput, a_terminal_is_told_what_a_command_waits_for) {
+  // It takes connections and never says a word, as a server that is stopped.
+  const int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  ASSERT_EQ(bind(silent, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(silent, 8), 0);
+  ASSERT_EQ(getsockname(silent, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  const std::string place = "@127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/shop";
+  const std::string out = on_terminal(
+      "lock break job --reason tired --timeout 2s --store "
+      "postgres://me:hush" +
+      place);
+  EXPECT_NE(out.find("waiting for postgres://me:***" + place + ", for 2s at most"),
+            std::string::npos)
+      << out;
+  EXPECT_NE(out.find("in time"), std::string::npos) << out;
+  close(silent);
 }
 
 TEST_F(CliOutput, who_wants_no_colours_gets_none_on_a_terminal_either) {

@@ -267,6 +267,13 @@ TEST_F(CliRun, the_lock_is_free_when_the_command_has_ended) {
   EXPECT_EQ(baton({"run", "job", "--", "true"}).status.code, 0);
 }
 
+TEST_F(CliRun, a_lock_that_cannot_be_released_ends_with_its_at_least_for_time) {
+  const auto done = baton({"run", "job", "--ttl", "4s", "--at-least-for", "1h", "--", "mv",
+                           dir_ / "locks.db", dir_ / "gone.db"});
+  EXPECT_EQ(done.status.code, 0);
+  EXPECT_NE(done.err.find("it ends by itself within 5"), std::string::npos) << done.err;
+}
+
 TEST_F(CliRun, at_least_for_keeps_it_taken) {
   EXPECT_EQ(baton({"run", "job", "--at-least-for", "1h", "--", "true"}).status.code, 0);
   EXPECT_EQ(baton({"run", "job", "--", "true"}).status.code, 75);

@@ -80,6 +80,11 @@ TEST_F(Cli, other_bad_words_are_refused) {
   refuses({"completion", "tcsh"}, 2, "bad_request", "tcsh");
   refuses({"policy", "check", "/no/such/file"}, 2, "bad_request", "No such file");
   refuses({"policy", "check", dir_.path().string()}, 2, "bad_request", "directory");
+  const std::string pipe = dir_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  refuses({"policy", "check", pipe}, 2, "bad_request", "named pipe");
+  refuses({"topology", "plan", pipe, "--broker", "embedded:" + (dir_ / "broker.db").string()}, 2,
+          "bad_request", "named pipe");
 }
 
 TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {

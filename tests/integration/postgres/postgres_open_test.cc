@@ -155,7 +155,9 @@ TEST(PostgresOpen, a_url_that_cannot_be_read_is_refused_without_showing_its_pass
       "postgres://me:hush-hush@localhost/x?baton_nonsense=1",
       "postgres://me:hush-hush@localhost/x?baton_apply_timeout=hush-hush",
       "postgres://me:hush@hush-hush@localhost/x",
-      "postgres://me:hush/hush-hush@localhost/x"};
+      "postgres://me:hush/hush-hush@localhost/x",
+      "postgres://me:hush-hush@/x?host=one,two,three&port=5432,5433",
+      "postgres://me:hush-hush@one/x?port=5432,5433"};
   for (const auto& url : bad) {
     const Error error = error_of_opening(url);
     EXPECT_EQ(error.code, Code::bad_url) << url;
@@ -177,6 +179,10 @@ TEST(PostgresOpen, the_place_that_messages_name_can_be_given_to_a_command) {
                 .value()
                 .location,
             "postgres://app@db/shop");
+  EXPECT_EQ(
+      store::postgres::parse_settings("postgres:///x?host=one,two&port=5433").value().location,
+      "postgres://one:5433,two:5433/x")
+      << "one port counts for all";
 }
 
 TEST(PostgresOpen, the_apply_limit_comes_from_the_url) {
