@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "baton/locks.h"
+#include "baton/postgres_advisory_store.h"
 #include "baton/processors.h"
+#include "baton/store_admin.h"
 #include "integration/eventlog/log_database.h"
 #include "support/wait.h"
 
@@ -308,6 +310,49 @@ TEST_P(ProcessorsTest, view_and_progress_agree_wherever_the_process_dies) {
     EXPECT_EQ(events.value().front().integer(0), 12 - state("totals_view").lag) << step;
     ASSERT_TRUE(admin_->reset("totals_view"));
   }
+}
+
+// The key of the views in programs that take it with pg_try_advisory_lock.
+TEST(ProcessorsOnANumericKey, share_one_lock_with_programs_that_do_not_know_baton) {
+  const LogDatabase log(DatabaseKind::postgres);
+  const std::string store =
+      "postgres-advisory" + log.url().substr(log.url().find(':')) + "?key=4856221667890123457";
+  const Deadline soon = BootClock::now() + patience;
+  open_postgres_advisory_admin(store, soon).value()->migrate(soon).value();
+  const auto connection = log.connect();
+  append_one(*connection, "s");
+  Session other(log.url());
+  ASSERT_EQ(other.sql("SELECT pg_try_advisory_lock(4856221667890123457)"), "t");
+
+  const LockClient locks = open(store).value();
+  std::atomic<bool> alone{false};
+  std::atomic<int> handled{0};
+  std::atomic<int> too_early{0};
+  Processors processors(locks, log.url(), "views", quick());
+  processors
+      .add_view("any_view", {},
+                [&](EventBatch& batch) -> Result<void> {
+                  if (!alone) ++too_early;
+                  handled += static_cast<int>(batch.events().size());
+                  return {};
+                })
+      .value();
+  const Running running(processors);
+  // It stands in the queue behind the program.
+  ASSERT_TRUE(poll_until([&] {
+    return other.sql(
+               "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+               " AND database = (SELECT oid FROM pg_database"
+               "                 WHERE datname = current_database())") == "1";
+  }));
+  EXPECT_EQ(handled, 0);
+  alone = true;
+  ASSERT_EQ(other.sql("SELECT pg_advisory_unlock(4856221667890123457)"), "t");
+  EXPECT_TRUE(poll_until([&] { return handled == 1; }));
+  EXPECT_EQ(too_early, 0);
+  EXPECT_EQ(other.sql("SELECT pg_try_advisory_lock(4856221667890123457)"), "f");
+  const auto admin = ProcessorAdmin::open(log.url()).value();
+  EXPECT_GT(admin->list("any_view").value().front().owner_token, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(On, ProcessorsTest,
