@@ -36,16 +36,17 @@ Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const M
                      .deadline = by});
   Outcomes outcome{.handled = done()};
   limit_.set(by);
+  bool refused = true;
   try {
     outcome.handled = handler(handling);
-    if (outcome.handled.how() == Handled::How::failed) outcome.why = outcome.handled.reason();
+    refused = outcome.handled.how() == Handled::How::failed;
+    if (refused) outcome.why = outcome.handled.reason();
   } catch (const std::exception& error) {
     outcome.why = error.what();
   } catch (...) {
     outcome.why = "the handler threw something that is no std::exception";
   }
   limit_.clear();
-  const bool refused = outcome.handled.how() == Handled::How::failed || !outcome.why.empty();
   const SessionState state = look_at(*database_);
   if (!refused && state.open) return outcome;
   outcome.ended = state.lost                    ? Ended::away

@@ -144,7 +144,8 @@ void EventSystem::add_all(int seed, Millis ttl) {
   declare(event_topology());
   watch();
   for (int i = 0; i < 3; ++i) {
-    add_relay({"ttl=" + std::to_string(ttl.count())});
+    // All attempts take less than a tenth of a second: every outage is longer, and may use none.
+    add_relay({"ttl=" + std::to_string(ttl.count()), "attempts=3", "first_delay=20"});
     add_consumer();
   }
   for (int i = 0; i < 2; ++i) add_writer(seed * 2 + i);

@@ -157,6 +157,8 @@ class Torture {
     rounds_ += 1;
     events_ += verdict.committed;
     faults_ += faults.size();
+    say("  " + std::to_string(verdict.committed) + " events, " +
+        std::to_string(verdict.problems.size()) + " problems");
     return verdict.problems.empty();
   }
 

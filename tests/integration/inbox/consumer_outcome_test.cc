@@ -2,7 +2,9 @@
 
 #include "consumer_fixture.h"
 
+#include <functional>
 #include <future>
+#include <map>
 #include <stdexcept>
 #include <thread>
 
@@ -169,7 +171,52 @@ TEST_F(ConsumerOutcome, one_failure_in_a_batch_fails_alone) {
   EXPECT_EQ(row(events[7]), "RETRY 0");
 }
 
+TEST_F(ConsumerOutcome, whatever_a_handler_throws_is_a_failure_with_a_reason) {
+  const std::map<std::string, std::function<void()>> throws{
+      {"an exception", [] { throw std::runtime_error("no disk"); }},
+      {"an exception without a text", [] { throw std::runtime_error(""); }},
+      {"an exception with a text that is none", [] { throw std::runtime_error("\xff\x1b[2J"); }},
+      {"an int", [] { throw 7; }},
+      {"a text", [] { throw std::string("no disk"); }},
+      {"a null pointer", [] { throw static_cast<const char*>(nullptr); }}};
+  std::vector<Event> events{event("sound")};
+  for (const auto& [what, throw_it] : throws) events.push_back(event(what));
+  publish(events);
+  auto with = options();
+  with.max_retries = 0;
+  with.breaker_after = 100;
+  std::atomic<int> hooks{0};
+  const auto act = [&](Handling& handling) {
+    const auto found = throws.find(handling.event().aggregate);
+    if (found != throws.end()) found->second();
+  };
+  with.on_give_up = [&](Handling& handling) {
+    write_effect(handling, "given up");
+    if (++hooks <= static_cast<int>(throws.size())) act(handling);
+  };
+  consume(with, [&](Handling& handling) {
+    write_effect(handling);
+    act(handling);
+    return done();
+  });
+  const int all = static_cast<int>(throws.size());
+  ASSERT_TRUE(notes_.wait(Kind::failed, all));
+  ASSERT_TRUE(notes_.wait(Kind::processed));
+  EXPECT_EQ(effects(), "1");
+  EXPECT_EQ(ask("SELECT count(*) FROM inbox_events WHERE status = 'RETRY' AND last_error <> ''"),
+            std::to_string(all));
+  // Then the hooks throw the same, and succeed the next time.
+  move_time(Millis{10'000});
+  ASSERT_TRUE(notes_.wait(Kind::hook_failed, all));
+  EXPECT_EQ(effects(), "1");
+  move_time(Millis{300'000});
+  ASSERT_TRUE(notes_.wait(Kind::dead, all));
+  EXPECT_EQ(ask("SELECT count(*) FROM effects WHERE what = 'given up'"), std::to_string(all));
+}
+
 TEST_F(ConsumerOutcome, poison_is_dead_at_once_with_its_bytes_and_the_reason) {
+  Message bad_id = message(event());
+  bad_id.id = "17";
   Message no_id = message(event());
   no_id.id.clear();
   no_id.body = std::string("\xff{\x01", 3);
@@ -182,15 +229,17 @@ TEST_F(ConsumerOutcome, poison_is_dead_at_once_with_its_bytes_and_the_reason) {
   auto with = options();
   std::atomic<int> hooks{0};
   with.on_give_up = [&](Handling&) { ++hooks; };
-  publish(std::vector<Message>{no_id, no_json, too_large, no_id});
+  publish(std::vector<Message>{no_id, no_json, too_large, bad_id, no_id});
   consume(with, [](Handling& handling) {
     write_effect(handling);
     return done();
   });
-  ASSERT_TRUE(notes_.wait(Kind::poison, 3));
+  ASSERT_TRUE(notes_.wait(Kind::poison, 4));
   ASSERT_TRUE(notes_.wait(Kind::skipped, 1));
-  EXPECT_EQ(ask("SELECT count(*) FROM inbox_events WHERE status = 'DEAD'"), "3");
-  EXPECT_EQ(ask("SELECT count(*) FROM processed_events WHERE outcome = 'dead'"), "3");
+  EXPECT_EQ(ask("SELECT count(*) FROM inbox_events WHERE status = 'DEAD'"), "4");
+  EXPECT_EQ(ask("SELECT count(*) FROM processed_events WHERE outcome = 'dead'"), "4");
+  EXPECT_NE(ask("SELECT last_error FROM inbox_events WHERE message_id = '17'").find("UUID"),
+            std::string::npos);
   EXPECT_EQ(ask("SELECT raw FROM inbox_events WHERE event_id = '" + broken.id + "'"), "{");
   EXPECT_EQ(ask("SELECT length(raw) FROM inbox_events WHERE message_id = ''"), "3");
   EXPECT_NE(ask("SELECT last_error FROM inbox_events WHERE message_id = ''").find("id"),

@@ -376,9 +376,11 @@ TEST(MessageHeaders, that_are_wrong_are_told) {
   // An id that is malformed is no reason to refuse an event, but is not passed on.
   Message message = event::to_message(sent_event());
   message.headers["correlation-id"] = "two words";
+  message.headers["causation-id"] = "a\x1b[2J";
   message.headers["traceparent"] = "x";
   const auto event = event::from_message(message).value().event;
   EXPECT_EQ(event.correlation_id, "");
+  EXPECT_EQ(event.causation_id, "");
   EXPECT_EQ(event.traceparent, "");
 }
 

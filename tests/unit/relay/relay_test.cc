@@ -158,6 +158,22 @@ TEST_F(SqliteRelay, an_unroutable_event_fails_and_holds_only_its_aggregate) {
   EXPECT_TRUE(becomes(follower, "SENT"));
 }
 
+TEST_F(SqliteRelay, an_unknown_exchange_fails_its_events_alone_and_is_named) {
+  Relay relay(locks_, url(), broker_, options());
+  relay.start().value();
+  sql("BEGIN IMMEDIATE");
+  const auto lost =
+      outbox_.add(database_, {.type = "OrderPlaced", .aggregate = "o-1", .exchange = "nowhere"})
+          .value();
+  sql("COMMIT");
+  const auto other = add("o-2");
+  ASSERT_TRUE(becomes(lost, "FAILED")) << errors();
+  ASSERT_TRUE(becomes(other, "SENT")) << errors();
+  EXPECT_NE(sql("SELECT last_error FROM outbox_events WHERE event_id = '" + lost + "'")
+                .find("no exchange 'nowhere'"),
+            std::string::npos);
+}
+
 TEST_F(SqliteRelay, the_followers_of_a_discarded_event_go_on) {
   Relay relay(locks_, url(), broker_, options());
   relay.start().value();
