@@ -6,32 +6,12 @@
 #include "apps/warehouse/observed_event.h"
 #include "baton/broker.h"
 #include "baton/consumer.h"
+#include "observe/consumer_metrics.h"
+#include "observe/event_logging.h"
+#include "observe/metrics_server.h"
 
 namespace baton::warehouse {
 namespace {
-
-using Kind = ConsumerNote::Kind;
-
-observe::LogLevel level_of(Kind kind) {
-  switch (kind) {
-    case Kind::processed:
-    case Kind::skipped: return observe::LogLevel::debug;
-    case Kind::resumed:
-    case Kind::breaker_closed: return observe::LogLevel::info;
-    default: return observe::LogLevel::warn;
-  }
-}
-
-void log_note(const observe::Logger& log, const ConsumerNote& note) {
-  observe::LogFields fields;
-  if (note.event != nullptr) {
-    fields = {{"eventId", note.event->id},
-              {"eventType", note.event->type},
-              {"aggregateId", note.event->aggregate}};
-  }
-  if (!note.reason.empty()) fields.emplace_back("why", note.reason);
-  log.log(level_of(note.kind), note.message, fields);
-}
 
 Result<void> prepare(const std::string& url) {
   auto database = sql::Connection::open(url, {.name = "effects", .application = "warehouse"});
@@ -52,13 +32,27 @@ Result<void> count_events(const CounterSettings& settings, const std::stop_token
                     .format = settings.log_format,
                     .level = settings.log_level});
   const observe::Logger log = out.named("warehouse.count");
-  Consumer consumer(*broker, settings.effects,
-                    {.name = kCountQueue,
-                     .queue = kCountQueue,
-                     .topology = topology(),
-                     .on_note = [&log](const ConsumerNote& note) { log_note(log, note); }},
-                    [&node](Handling& handling) { return add_effect(handling, node); });
-  log.info("counting the events of " + (*broker)->describe());
+  const observe::ConsumerLog events(log);
+  const auto metrics = std::make_shared<observe::Metrics>();
+  const observe::ConsumerMetrics counting(metrics, kCountQueue);
+  std::unique_ptr<observe::MetricsServer> server;
+  if (!settings.metrics.empty()) {
+    auto started = observe::MetricsServer::start(settings.metrics, metrics);
+    if (!started) return started.error();
+    server = std::move(*started);
+    if (!server->warning().empty()) log.warn(server->warning());
+  }
+  const auto noted = [&](const ConsumerNote& note) {
+    events.write(note);
+    counting.count(note);
+  };
+  Consumer consumer(
+      *broker, settings.effects,
+      {.name = kCountQueue, .queue = kCountQueue, .topology = topology(), .on_note = noted},
+      observe::in_event_context(
+          [&node](Handling& handling) { return add_effect(handling, node); }));
+  const std::string where = server ? ", metrics on " + server->url() + "/metrics" : "";
+  log.info("counting the events of " + (*broker)->describe() + where);
   auto ended = consumer.run(stop);
   log.info("stopped");
   return ended;

@@ -15,6 +15,7 @@ struct CounterSettings {
   std::string broker;
   std::string effects;  // the database
   std::string node;     // which replica this is; empty: host:pid
+  std::string metrics;  // IP:PORT, or empty
   observe::LogFormat log_format = observe::LogFormat::json;
   observe::LogLevel log_level = observe::LogLevel::info;
 };

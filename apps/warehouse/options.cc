@@ -64,6 +64,11 @@ void add_common(Command app, Words& words) {
       .one_value_a_time();
 }
 
+void add_metrics(Command app, Words& words) {
+  text(app, "--metrics", words.metrics, "Serve /metrics there; port 0 takes any free one",
+       "IP:PORT");
+}
+
 void add_broker(Command app, Words& words) {
   text(app, "--broker", words.broker,
        "Where events are published: rabbitmq://… or embedded:PATH; default $BATON_BROKER, else "
@@ -81,8 +86,7 @@ void add_node(Command app, Words& words) {
        "URL");
   add_broker(app, words);
   text(app, "--node", words.node, "Who we are, unique; default HOST:PID", "ID");
-  text(app, "--metrics", words.metrics, "Serve /metrics there; port 0 takes any free one",
-       "IP:PORT");
+  add_metrics(app, words);
   apps::add_log(app, words.log);
   text(app, "--node-ttl", words.node_ttl,
        "When a node that has died is gone from the list, and others publish for it", "TIME");
@@ -101,6 +105,7 @@ void add_count(Command app, Words& words) {
   text(app, "--effects", words.effects, "Where events are counted: sqlite:PATH or postgres://…",
        "URL");
   text(app, "--node", words.node, "Which replica this is; default: the process id", "ID");
+  add_metrics(app, words);
   apps::add_log(app, words.log);
   app.footer(
       "Example:\n"
@@ -174,6 +179,7 @@ std::string understand(const Words& words, Options& options) {
   options.counter = {.broker = options.node.broker,
                      .effects = words.effects,
                      .node = words.node,
+                     .metrics = words.metrics,
                      .log_format = options.node.log_format,
                      .log_level = options.node.log_level};
   options.node.node = words.node;

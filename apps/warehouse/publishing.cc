@@ -27,44 +27,21 @@ void show_every_second(const Relay& relay, const observe::OutboxMetrics& metrics
 Publishing::Publishing(const LockClient& locks, std::shared_ptr<Broker> broker,
                        const PublishingSettings& settings,
                        const std::shared_ptr<observe::Metrics>& metrics, observe::Logger log)
-    : log_(std::move(log)),
+    : log_(std::move(log), {.published = observe::LogLevel::debug}),
       metrics_(metrics, kRelay),
       relay_(locks, settings.data, std::move(broker), options(settings)) {}
 
 RelayOptions Publishing::options(const PublishingSettings& settings) {
-  return {
-      .name = kRelay,
-      .ttl = settings.ttl,
-      .topology = topology(),
-      .statement_timeout = settings.statement_timeout,
-      .on_error =
-          [this](const Error& error) { log_.warn("events are not published: " + error.message); },
-      .on_event = [this](const RelayEvent& event) { happened(event); }};
-}
-
-void Publishing::happened(const RelayEvent& event) const {
-  metrics_.count(event);
-  const std::string lane = std::to_string(event.lane);
-  switch (event.kind) {
-    case RelayEvent::Kind::published:
-      log_.debug("event published: " + event.event_id, {{"lane", lane}});
-      break;
-    case RelayEvent::Kind::returned:
-      log_.warn("event returned: " + event.event_id, {{"why", event.why}});
-      break;
-    case RelayEvent::Kind::failed:
-      log_.error("event failed: " + event.event_id, {{"why", event.why}});
-      break;
-    case RelayEvent::Kind::refused:
-      log_.debug("event refused: " + event.event_id, {{"why", event.why}});
-      break;
-    case RelayEvent::Kind::lane_taken: log_.info("lane " + lane + " of the outbox taken"); break;
-    case RelayEvent::Kind::lane_left: log_.info("lane " + lane + " of the outbox left"); break;
-    case RelayEvent::Kind::swept:
-      log_.error("events that nobody knew of: " + std::to_string(event.count), {{"lane", lane}});
-      break;
-    case RelayEvent::Kind::recovered: log_.info("events are published again"); break;
-  }
+  return {.name = kRelay,
+          .ttl = settings.ttl,
+          .topology = topology(),
+          .statement_timeout = settings.statement_timeout,
+          .on_error = [this](const Error& error) { log_.write(error); },
+          .on_event =
+              [this](const RelayEvent& event) {
+                log_.write(event);
+                metrics_.count(event);
+              }};
 }
 
 Result<void> Publishing::start() {

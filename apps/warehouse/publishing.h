@@ -9,7 +9,7 @@
 #include "baton/broker.h"
 #include "baton/locks.h"
 #include "baton/relay.h"
-#include "observe/log.h"
+#include "observe/event_logging.h"
 #include "observe/metrics.h"
 #include "observe/outbox_metrics.h"
 
@@ -34,9 +34,8 @@ class Publishing {
 
  private:
   [[nodiscard]] RelayOptions options(const PublishingSettings& settings);
-  void happened(const RelayEvent& event) const;
 
-  const observe::Logger log_;
+  const observe::RelayLog log_;
   const observe::OutboxMetrics metrics_;
   Relay relay_;
   std::jthread showing_;
