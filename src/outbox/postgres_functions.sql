@@ -13,23 +13,29 @@ BEGIN
 END
 $$;
 
--- What Outbox::add calls, which has checked the event.
+-- What Outbox::add calls, which has checked the event. In every transaction of a service, so it has
+-- no search_path of its own, which costs as much as an index: each name says its schema instead.
 CREATE OR REPLACE FUNCTION $schema.outbox_put(
   event_id uuid, type text, aggregate_type text, aggregate_id text, exchange text,
   routing_key text, payload text, headers text, correlation_id text, causation_id text,
   traceparent text, version integer, quiet boolean)
-RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-  its_lane CONSTANT smallint := hashtextextended($4 COLLATE "C", 0) & 15;
+  its_lane CONSTANT smallint :=
+    pg_catalog.hashtextextended($4 COLLATE pg_catalog."C", 0) OPERATOR(pg_catalog.&) 15;
 BEGIN
   INSERT INTO $schema.outbox_events (
     lane, slot, event_id, type, aggregate_type, aggregate_id, exchange, routing_key, payload,
     headers, correlation_id, causation_id, traceparent, version)
-  VALUES (its_lane, floor(extract(epoch FROM clock_timestamp()) / 86400)::bigint & 7,
-          $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), nullif($10, ''), nullif($11, ''), $12);
-  IF NOT $13 THEN
-    PERFORM $schema.outbox_wake(its_lane);
+  VALUES (its_lane,
+          pg_catalog.floor(extract(epoch FROM pg_catalog.clock_timestamp())
+                           OPERATOR(pg_catalog./) 86400)::bigint OPERATOR(pg_catalog.&) 7,
+          $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+  -- As outbox_wake does.
+  IF NOT $13 AND NOT pg_catalog.pg_try_advisory_xact_lock_shared(
+       '$schema.outbox_events'::pg_catalog.regclass::pg_catalog.oid::integer, its_lane) THEN
+    PERFORM pg_catalog.pg_notify('baton_outbox', its_lane::text);
   END IF;
 END
 $$;
@@ -133,7 +139,8 @@ BEGIN
   END IF;
   PERFORM $schema.outbox_put(
     id, type, coalesce(aggregate_type, ''), aggregate_id, coalesce(exchange, ''), key, payload,
-    headers, correlation_id, causation_id, traceparent, version, coalesce(quiet, false));
+    headers, nullif(correlation_id, ''), nullif(causation_id, ''), nullif(traceparent, ''),
+    version, coalesce(quiet, false));
   RETURN id;
 END
 $$;

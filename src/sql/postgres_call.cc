@@ -39,9 +39,9 @@ Result<PostgresCall::Answer> PostgresCall::execute(const char* sql, const Values
                                0));
 }
 
-Result<PostgresCall::Answer> PostgresCall::execute(const char* sql, const char* const* values,
-                                                   int count) {
-  return answered(PQexecParams(connection_, sql, count, nullptr, values, nullptr, nullptr, 0));
+Result<PostgresCall::Answer> PostgresCall::execute(const char* sql, const Oid* types,
+                                                   const char* const* values, int count) {
+  return answered(PQexecParams(connection_, sql, count, types, values, nullptr, nullptr, 0));
 }
 
 Result<void> PostgresCall::check_transaction() const {

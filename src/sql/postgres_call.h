@@ -32,8 +32,8 @@ class BATON_EXPORT PostgresCall {
 
   Result<Answer> execute(const std::string& sql);
   Result<Answer> execute(const char* sql, const Values& values);
-  // Text values, bound where they are.
-  Result<Answer> execute(const char* sql, const char* const* values, int count);
+  // Text values, bound where they are; those of null are NULL.
+  Result<Answer> execute(const char* sql, const Oid* types, const char* const* values, int count);
 
   // An error unless the caller has begun a transaction in which statements in UTF-8 can run.
   Result<void> check_transaction() const;

@@ -247,6 +247,30 @@ TEST_F(PostgresOutbox, each_schema_has_an_outbox_of_its_own) {
   EXPECT_EQ(session.sql("SELECT count(*) FROM public.outbox_events"), "1");
 }
 
+// Also what has no search_path of its own.
+TEST_F(PostgresOutbox, names_are_not_looked_up_in_schemas_of_the_caller) {
+  session.sql("CREATE SCHEMA evil");
+  for (const std::string function :
+       {"hashtextextended(text, bigint) RETURNS bigint", "floor(numeric) RETURNS numeric",
+        "clock_timestamp() RETURNS timestamptz", "int8and(bigint, integer) RETURNS bigint",
+        "numeric_div(numeric, integer) RETURNS numeric", "texteq(text, text) RETURNS boolean",
+        "pg_try_advisory_xact_lock_shared(integer, integer) RETURNS boolean",
+        "pg_try_advisory_xact_lock_shared(integer, smallint) RETURNS boolean",
+        "pg_notify(text, text) RETURNS void"}) {
+    session.sql("CREATE FUNCTION evil." + function +
+                " LANGUAGE plpgsql AS $$ BEGIN RAISE 'called'; END $$");
+  }
+  session.sql(
+      "CREATE OPERATOR evil.& (FUNCTION = evil.int8and, LEFTARG = bigint, RIGHTARG = integer);"
+      "CREATE OPERATOR evil./ (FUNCTION = evil.numeric_div, LEFTARG = numeric, RIGHTARG = integer);"
+      "CREATE OPERATOR evil.= (FUNCTION = evil.texteq, LEFTARG = text, RIGHTARG = text);"
+      "SET search_path = evil, pg_catalog, public; BEGIN");
+  EXPECT_TRUE(outbox.add(session.get(), event));
+  EXPECT_TRUE(outbox.add_all(session.get(), std::span(&event, 1)));
+  session.sql("SELECT outbox_add('T', 'a'); COMMIT; SET search_path = public");
+  EXPECT_EQ(events(), "3");
+}
+
 TEST_F(PostgresOutbox, a_role_that_may_only_insert_can_add) {
   const std::string role = "writer_" + database.name();
   session.sql("CREATE ROLE " + role + " LOGIN; GRANT USAGE ON SCHEMA public TO " + role);
