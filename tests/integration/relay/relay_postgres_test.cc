@@ -341,7 +341,7 @@ TEST_F(PostgresRelay, after_a_long_outage_of_the_broker_all_is_published_within_
     relay.start().value();
     add_many(200, 40);
     const auto since = BootClock::now();
-    poll_until([&] { return BootClock::now() - since > 2'500ms; });
+    poll_until([&] { return BootClock::now() - since > 3'500ms; });
     EXPECT_EQ(session_.sql("SELECT max(retry_count) || ' ' || count(*) FROM outbox_events"
                            " WHERE status = 'PENDING' AND next_retry_at IS NULL"),
               "0 200");
