@@ -19,9 +19,9 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kGrafana = BATON_DEPLOY "/grafana/";
-const std::vector<std::string> kRuleFiles = {BATON_DEPLOY "/prometheus/observers.rules.yml",
-                                             BATON_DEPLOY "/prometheus/jobs.rules.yml",
-                                             BATON_DEPLOY "/prometheus/locks.rules.yml"};
+const std::vector<std::string> kRuleFiles = {
+    BATON_DEPLOY "/prometheus/observers.rules.yml", BATON_DEPLOY "/prometheus/jobs.rules.yml",
+    BATON_DEPLOY "/prometheus/locks.rules.yml", BATON_DEPLOY "/prometheus/events.rules.yml"};
 
 Json dashboard(const std::string& name) {
   std::ifstream file(kGrafana + name + ".json");
@@ -190,7 +190,7 @@ TEST(DashboardFiles, can_be_imported_beside_each_other) {
       EXPECT_EQ(part["datasource"]["uid"], "${datasource}") << name << ": " << part["title"];
     }
   }
-  EXPECT_EQ(uids.size(), 5U);
+  EXPECT_EQ(uids.size(), 6U);
 }
 
 // Section 5 of the observer design, row by row.

@@ -14,11 +14,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The address out of "… metrics on http://127.0.0.1:4711/metrics".
+// The address out of "… http://127.0.0.1:4711/metrics".
 std::string target_in(const std::string& text) {
-  const std::string before = "metrics on http://";
-  const auto from = text.find(before) + before.size();
-  return text.substr(from, text.find("/metrics", from) - from);
+  const auto end = text.find("/metrics");
+  const auto from = text.rfind("http://", end) + std::string_view("http://").size();
+  return text.substr(from, end - from);
 }
 
 }  // namespace
@@ -32,9 +32,13 @@ DemoDeployment::DemoDeployment(const std::vector<std::string>& rule_files) {
   start("generator", {BATON_WAREHOUSE, "generate", "--source", file("source.db"), "--rate", "60",
                       "--seconds", "600"});
   PrometheusOptions options{.rule_files = rule_files, .interval = "500ms"};
-  options.targets = {start_node("node-a", {}), start_node("node-b", {}),
+  options.targets = {start_node("node-a", {}),
+                     start_node("node-b", {}),
                      start_node("node-c", {"--source", "wes=" + file("none/source.db")}),
-                     start_candidate("replica-1"), start_candidate("replica-2")};
+                     start_candidate("replica-1"),
+                     start_candidate("replica-2"),
+                     start_events(),
+                     start_relay()};
   prometheus_ = std::make_unique<PrometheusServer>(std::move(options));
   hand_overs_ = std::jthread([this](const std::stop_token& stop) {
     // Nothing waits for the pause: it only leaves the machine to the others. Hand-overs go on until
@@ -101,6 +105,21 @@ std::string DemoDeployment::start_candidate(const std::string& id) {
                                   "--node", id, "--metrics", "127.0.0.1:0", "--", "sleep", "1000"});
   if (!candidate.wait_for_err("/metrics")) throw std::runtime_error(id + ": " + candidate.err());
   return target_in(candidate.err());
+}
+
+std::string DemoDeployment::start_events() {
+  Process& node = start("events", {EVENTS_NODE, dir_.path().string()});
+  if (!node.wait_for_out("/metrics")) throw std::runtime_error("events: " + node.err());
+  return target_in(node.out());
+}
+
+std::string DemoDeployment::start_relay() {
+  Process& relay =
+      start("relay", {BATON_PROGRAM, "relay", "--name", "shop", "--outbox", file("service.db"),
+                      "--broker", "embedded:" + (dir_ / "broker.db").string(), "--store",
+                      file("locks.db"), "--metrics", "127.0.0.1:0"});
+  if (!relay.wait_for_out("/metrics")) throw std::runtime_error("relay: " + relay.err());
+  return target_in(relay.out());
 }
 
 Finished DemoDeployment::baton(std::vector<std::string> words) const {

@@ -14,7 +14,8 @@ namespace baton::test {
 
 // The warehouse on SQLite, as its demo runs it, with a Prometheus that scrapes every process: three
 // nodes with three types and a source that grows, and two replicas of a service that lead in turn,
-// for there is no queue of waiters in the warehouse. Then things go wrong for real:
+// for there is no queue of waiters in the warehouse. Beside it a service with an outbox, a consumer
+// and an event log (events_node.cc), and a relay. Then things go wrong for real:
 //
 //   - node-c cannot reach its source of one type, so that there are polls that fail;
 //   - node-c is killed;
@@ -36,6 +37,8 @@ class DemoDeployment {
   Process& start(const std::string& name, std::vector<std::string> argv);
   std::string start_node(const std::string& id, const std::vector<std::string>& more);
   std::string start_candidate(const std::string& id);
+  std::string start_events();
+  std::string start_relay();
   [[nodiscard]] Finished baton(std::vector<std::string> words) const;
   [[nodiscard]] bool is_gone(const std::string& node) const;
 
