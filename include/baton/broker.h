@@ -126,7 +126,8 @@ class BATON_EXPORT Publisher {
 
   // Sends without waiting for confirms. Gives the tag of the first message, the others follow by
   // one; tags are never used twice. An error means that none of them was sent, unless `in_doubt`:
-  // then those that may have been sent are confirmed as `unknown`.
+  // then those that may have been sent are confirmed as `unknown`. Without messages it only sees to
+  // it that the broker is there.
   virtual Result<std::uint64_t> publish(std::span<const Message> messages, Deadline by) = 0;
 
   // Waits until there is at least one confirm, or until `by`; empty then. Each tag once, in any

@@ -35,6 +35,7 @@
 // Database, broker or lock store away: nothing is marked and no attempt is used. It goes on when
 // they are back, without being told.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -52,6 +53,8 @@
 
 namespace baton {
 
+// Replicas of one outbox have one mode. In different ones they lose nothing, because both hold the
+// locks of the lanes, but a leader does not have them all: both tell on_error.
 enum class RelayMode : std::uint8_t {
   partitioned,  // the lanes are divided among the replicas
   leader,       // one replica has them all; the election `relay/NAME`
@@ -72,6 +75,7 @@ struct RelayEvent {
     lane_taken,
     lane_left,
     swept,      // events that nobody knew of: something else has written to the table
+    cleaned,    // events that were published long enough ago have been removed
     recovered,  // what on_error told is over
   };
   Kind kind = Kind::published;
@@ -85,7 +89,7 @@ struct RelayEvent {
   std::string why;
   int attempts = 0;
   Millis took{0};
-  std::int64_t count = 1;  // of `swept`
+  std::int64_t count = 1;  // of `swept` and `cleaned`
 };
 
 struct RelayOptions {
@@ -109,6 +113,13 @@ struct RelayOptions {
   Millis statement_timeout{10'000};
   Millis drain{5'000};  // at a stop or hand-over, so long it waits for confirms; at most half a TTL
   Millis sweep_every{600'000};  // and so old are the events that a sweep looks for
+
+  // So long published and discarded events stay, since they were added: 1 hour to 6 days, 0 for
+  // ever. The replica that owns lane 0 removes older ones, soon after it has got it and then every
+  // `clean_every`. PostgreSQL: needs SELECT and TRUNCATE on the slots (docs/events.md); without
+  // these rights it says so once, and goes on.
+  Millis keep{std::chrono::hours(72)};
+  Millis clean_every{3'600'000};
   std::string region = std::string(kDefaultRegion);
   Metadata metadata;  // shown with this replica
 

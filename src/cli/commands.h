@@ -146,6 +146,7 @@ struct RelayArguments {
   int max_attempts = 10;
   std::string first_delay = "10s";
   std::string on_failed = "hold";
+  std::string keep = "3d";
   std::string log_format = "json";
   std::string log_level = "info";
   std::string metrics;

@@ -33,6 +33,8 @@ void add_relay(Command& root, Arguments& all) {
   app.add("--on-failed", with.on_failed,
           "hold (default): later events of its aggregate\nwait; skip: they do not")
       .type("WHAT");
+  app.add_time("--keep", with.keep,
+               "How long published events stay, since they were\nadded; 1h to 6d, 0 for ever");
   app.add("--log-format", with.log_format, "json (default) or text").type("F");
   app.add("--log-level", with.log_level, "info (default); debug: a line for each event").type("L");
   add_metrics(app, with.metrics);

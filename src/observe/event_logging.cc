@@ -77,6 +77,9 @@ void RelayLog::write(const RelayEvent& event) const {
     case RelayEvent::Kind::swept:
       log_.error("EVENTS_SWEPT", {{"lane", lane}, {"count", std::to_string(event.count)}});
       break;
+    case RelayEvent::Kind::cleaned:
+      log_.info("EVENTS_CLEANED", {{"count", std::to_string(event.count)}});
+      break;
     case RelayEvent::Kind::recovered: log_.info("RELAY_RECOVERED"); break;
   }
 }

@@ -62,6 +62,7 @@ void OutboxMetrics::count(const RelayEvent& event) const {
     case RelayEvent::Kind::swept: impl_->swept.add(static_cast<double>(event.count)); break;
     case RelayEvent::Kind::lane_taken:
     case RelayEvent::Kind::lane_left:
+    case RelayEvent::Kind::cleaned:
     case RelayEvent::Kind::recovered: break;
   }
 }

@@ -168,6 +168,14 @@ Result<Cleaned> clean_sqlite(const EventTables& tables, const CleanOptions& opti
 
 }  // namespace
 
+std::string clean_grants() {
+  std::string slots;
+  for (std::int64_t slot = 0; slot < kSlots; ++slot) {
+    slots += (slot == 0 ? "outbox_events_" : ", outbox_events_") + std::to_string(slot);
+  }
+  return "GRANT SELECT, TRUNCATE ON " + slots + " TO …";
+}
+
 Result<Cleaned> clean(sql::Connection& connection, const CleanOptions& options,
                       std::optional<WallTime> now) {
   if (options.retention < kMinRetention || options.retention > kMaxRetention) {
@@ -177,8 +185,14 @@ Result<Cleaned> clean(sql::Connection& connection, const CleanOptions& options,
   if (!tables) return tables.error();
   const auto time = time_of(*tables, now);
   if (!time) return time.error();
-  return tables->on_postgres() ? clean_postgres(*tables, options, *time)
-                               : clean_sqlite(*tables, options, *time);
+  auto cleaned = tables->on_postgres() ? clean_postgres(*tables, options, *time)
+                                       : clean_sqlite(*tables, options, *time);
+  if (!cleaned && cleaned.error().code == Code::unauthorized) {
+    Error error = cleaned.error();
+    error.message += "; its owner grants what is missing: " + clean_grants();
+    return error;
+  }
+  return cleaned;
 }
 
 }  // namespace baton::outbox

@@ -1,13 +1,13 @@
 #pragma once
 
-// Retention: removes events that were published or discarded long enough ago. A relay calls it
-// every few minutes; `baton outbox clean` does it by hand.
+// Retention: removes events that were published or discarded long enough ago. The relay that owns
+// lane 0 calls it once an hour; `baton outbox clean` does it by hand.
 //
 // PostgreSQL: a day's events leave by TRUNCATE of its slot, of which there are eight. What is
 // PENDING or FAILED there is first moved into the slot of today: it stays in its lane and keeps its
 // position, so that it keeps its order, and a relay that knows it still finds it. If today's slot
 // has an event of the same id, the moved one is DISCARDED: the other one is published. The role
-// needs TRUNCATE on the slots.
+// needs SELECT and UPDATE on outbox_events, and SELECT and TRUNCATE on the slots.
 //
 // SQLite: DELETE, in transactions of 1,000.
 
@@ -44,6 +44,9 @@ struct Cleaned {
 };
 
 using WallTime = std::chrono::system_clock::time_point;
+
+// What a role that may read and update the outbox also needs to clean it on PostgreSQL.
+[[nodiscard]] BATON_EXPORT std::string clean_grants();
 
 // Blocks for a few statements. `bad_request`: the retention is out of range. `now`: for tests; the
 // database has a clock of its own, which events are dated by.

@@ -82,6 +82,11 @@ void Engine::wait_for_identity(const std::stop_token& stop) const {
   changed_.wait(lock, [&] { return !identity_.empty() || stop.stop_requested(); });
 }
 
+bool Engine::has_first_lane() const {
+  const std::lock_guard lock(mutex_);
+  return has_first_lane_;
+}
+
 RelayStats Engine::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;
@@ -123,6 +128,7 @@ void Engine::turn() {
     }
     if (!done) database_trouble(done.error());
   } else {
+    (void)can_publish(BootClock::now());  // shows how the broker is meanwhile
     (void)collect_confirms(BootClock::now());
     (void)tables_->pause(std::min<Instant>(connect_at_, BootClock::now() + kMaxWait),
                          interrupt_.file());
@@ -439,14 +445,17 @@ void Engine::report() {
   const auto& trouble = database_trouble_ ? database_trouble_ : broker_trouble_;
   std::string message = trouble ? trouble->message : "";
   if (message.empty() && state.blocked) message = "the broker takes nothing now: " + state.why;
+  const auto lanes = owned();
   {
     const std::lock_guard lock(mutex_);
+    has_first_lane_ = std::any_of(lanes.begin(), lanes.end(),
+                                  [](const OwnedLane& lane) { return lane.number == 0; });
     stats_ = counts_;
     stats_.database_connected = open_;
     stats_.broker_connected = state.connected;
     stats_.broker_blocked = state.blocked;
     stats_.trouble = message;
-    stats_.lanes_owned = owned().size();
+    stats_.lanes_owned = lanes.size();
     stats_.unconfirmed = in_flight_.size();
   }
   if (message == reported_) return;

@@ -53,6 +53,9 @@ class Engine {
   [[nodiscard]] std::string identity() const;
   void wait_for_identity(const std::stop_token& stop) const;
 
+  // Whether this replica is the one that does what one replica does for all.
+  [[nodiscard]] bool has_first_lane() const;
+
   [[nodiscard]] RelayStats stats() const;
 
  private:
@@ -114,6 +117,7 @@ class Engine {
   Result<bool> publish();
   [[nodiscard]] bool can_publish(Instant now);
   Result<void> prepare_publisher();
+  Result<void> visit_broker(Instant now);
   Result<void> gather(const LanePtr& lane, Outbound& out);
   Result<void> fetch_missing(Lane& lane, const std::vector<Row>& rows);
   void send(Outbound out);
@@ -141,6 +145,7 @@ class Engine {
   std::uint64_t last_memory_ = 0;
   Instant connect_at_{};
   Instant publish_at_{};
+  Instant visit_at_{};
   Instant heads_at_{};
   BootClock::duration heads_took_{0};
   Instant show_at_{};
@@ -159,6 +164,7 @@ class Engine {
   mutable std::condition_variable changed_;
   std::vector<LanePtr> arriving_;
   std::string identity_;
+  bool has_first_lane_ = false;
   bool running_ = true;
   RelayStats stats_;
 };

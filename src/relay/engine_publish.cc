@@ -12,6 +12,7 @@ namespace {
 // Well below the time after which the database takes a session for that of a stopped process.
 constexpr Millis kPublishLimit{2'000};
 constexpr Millis kConnectLimit{2'000};
+constexpr Millis kVisitBroker{1'000};
 constexpr std::size_t kMaxMarks = 500;  // of a lane in one transaction
 constexpr Millis kMarksWait{20};        // for others, while confirms keep coming
 
@@ -51,11 +52,24 @@ void Engine::broker_trouble(const Error& error) {
 
 bool Engine::can_publish(Instant now) {
   if (now < publish_at_) return false;
-  if (auto ready = prepare_publisher(); !ready) {
+  // What is declared may be gone when the broker comes back.
+  if (publisher_ && !publisher_->state().connected) declared_ = false;
+  auto ready = prepare_publisher();
+  if (ready && !publisher_->state().blocked) ready = visit_broker(now);
+  if (!ready) {
     broker_trouble(ready.error());
     return false;
   }
   return !publisher_->state().blocked;
+}
+
+// A relay with nothing to publish shows too that its broker is away, or back.
+Result<void> Engine::visit_broker(Instant now) {
+  if (now < visit_at_) return {};
+  visit_at_ = now + kVisitBroker;
+  auto reached = publisher_->publish({}, now + kConnectLimit);
+  if (!reached) return reached.error();
+  return {};
 }
 
 Result<bool> Engine::publish() {

@@ -1,5 +1,7 @@
 #include "baton/relay.h"
 
+#include <algorithm>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <thread>
@@ -8,11 +10,22 @@
 #include "baton/elector.h"
 #include "baton/partitions.h"
 #include "core/bad_request.h"
+#include "outbox/clean.h"
 #include "relay/runner.h"
 
 namespace baton {
 namespace relay {
 namespace {
+
+constexpr const char* kModeKey = "relay-mode";  // in the metadata of the members
+constexpr Millis kFirstClean{60'000};
+constexpr Millis kFirstLookForModes{1'000};
+constexpr Millis kLookForModes{30'000};
+constexpr Millis kLookLimit{2'000};
+
+std::string mode_name(RelayMode mode) {
+  return mode == RelayMode::leader ? "leader" : "partitioned";
+}
 
 // FNV-1a, written so that people can compare it.
 std::string digest(const std::string& text) {
@@ -27,13 +40,24 @@ std::string digest(const std::string& text) {
   return digits;
 }
 
+Error no_thread(const std::exception& problem) {
+  return {.code = Code::unavailable,
+          .message = std::string("no thread could be started: ") + problem.what(),
+          .retryable = true};
+}
+
 Result<void> check_options(const RelayOptions& options) {
   if (options.max_attempts < 1) return bad_request("an event has at least one attempt");
   if (options.first_delay <= Millis(0)) return bad_request("the first delay must be positive");
   if (options.window_messages < 1) return bad_request("the window has at least one message");
   if (options.ttl <= Millis(0) || options.statement_timeout <= Millis(0) ||
-      options.sweep_every <= Millis(0) || options.drain < Millis(0)) {
+      options.sweep_every <= Millis(0) || options.clean_every <= Millis(0) ||
+      options.drain < Millis(0)) {
     return bad_request("times of a relay must be positive");
+  }
+  if (options.keep != Millis(0) &&
+      (options.keep < outbox::kMinRetention || options.keep > outbox::kMaxRetention)) {
+    return bad_request("events are kept for 1 hour to 6 days, or with 0 for ever");
   }
   if (options.topology) {
     if (auto ok = check_topology(*options.topology); !ok) return ok;
@@ -53,6 +77,7 @@ Runner::Runner(LockClient locks, std::string outbox_url, std::shared_ptr<Broker>
       url_(std::move(outbox_url)),
       options_(std::move(options)),
       broker_(std::move(broker)),
+      retention_(url_, options_),
       made_(check_options(options_)) {
   if (!made_) return;
   if (!broker_) {
@@ -96,6 +121,7 @@ RelayStats Runner::stats() const {
   if (engine_) stats = engine_->stats();
   const std::lock_guard lock(mutex_);
   stats.set = set_;
+  if (stats.trouble.empty()) stats.trouble = mode_trouble_;
   return stats;
 }
 
@@ -113,9 +139,7 @@ Result<void> Runner::take_part() {
   try {
     engine = std::jthread([this](const std::stop_token& stop) { engine_->run(stop); });
   } catch (const std::exception& problem) {
-    return Error{.code = Code::unavailable,
-                 .message = std::string("no thread could be started: ") + problem.what(),
-                 .retryable = true};
+    return no_thread(problem);
   }
   if (options_.name.empty()) engine_->wait_for_identity(stop_.get_token());
   if (stop_.stop_requested()) return {};
@@ -124,6 +148,12 @@ Result<void> Runner::take_part() {
     const std::lock_guard lock(mutex_);
     set_ = set;
   }
+  std::jthread upkeep;
+  try {
+    upkeep = std::jthread([&](const std::stop_token& stop) { look_after(set, stop); });
+  } catch (const std::exception& problem) {
+    return no_thread(problem);
+  }
   return options_.mode == RelayMode::leader ? lead(set) : divide(set, stop_.get_token());
 }
 
@@ -131,11 +161,58 @@ std::string Runner::set_name(const std::string& identity) const {
   return "relay/" + (options_.name.empty() ? digest(identity) : options_.name);
 }
 
+void Runner::look_after(const std::string& set, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any signal;
+  std::unique_lock lock(mutex);
+  const bool cleans = options_.keep > Millis(0);
+  const Millis soon = std::min(options_.clean_every, kFirstClean);
+  Instant clean_at = BootClock::now() + soon;
+  Instant look_at = BootClock::now() + kFirstLookForModes;
+  while (true) {
+    const Instant next = cleans ? std::min(clean_at, look_at) : look_at;
+    signal.wait_for(lock, stop, next - BootClock::now(), [] { return false; });
+    if (stop.stop_requested()) return;
+    if (BootClock::now() >= look_at) {
+      look_for_other_modes(set);
+      look_at = BootClock::now() + kLookForModes;
+    }
+    if (!cleans || BootClock::now() < clean_at) continue;
+    // A replica that gets lane 0 later finds out soon.
+    const bool done = engine_->has_first_lane() && retention_.clean(stop);
+    clean_at = BootClock::now() + (done ? options_.clean_every : soon);
+  }
+}
+
+void Runner::look_for_other_modes(const std::string& set) {
+  const auto sets = partition_sets(locks_, set, options_.region, kLookLimit);
+  if (!sets) return;  // Partitions tells of a store that cannot be asked
+  const std::string mode = mode_name(options_.mode);
+  std::string trouble;
+  for (const auto& found : *sets) {
+    for (const auto& member : found.members) {
+      const auto theirs = member.metadata.find(kModeKey);
+      if (theirs == member.metadata.end() || theirs->second == mode) continue;
+      trouble = "the relay " + member.node + " has the mode " + theirs->second +
+                " and this one the mode " + mode + ": start all relays of " + set +
+                " in the same mode";
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (mode_trouble_ == trouble) return;
+    mode_trouble_ = trouble;
+  }
+  if (!trouble.empty()) report({.code = Code::bad_request, .message = trouble});
+}
+
 Result<void> Runner::divide(const std::string& set, const std::stop_token& stop) {
+  Metadata metadata = options_.metadata;
+  metadata.emplace(kModeKey, mode_name(options_.mode));
   Partitions lanes(locks_, set, lane_count(url_),
                    {.ttl = options_.ttl,
                     .region = options_.region,
-                    .metadata = options_.metadata,
+                    .metadata = std::move(metadata),
                     .on_error = [this](const Error& error) { report(error); }});
   return lanes.run(
       [this](Partition& lane, const std::stop_token& over) { engine_->serve(lane, over); }, stop);
@@ -194,9 +271,7 @@ Result<void> Relay::start() {
     });
   } catch (const std::exception& problem) {
     runner_->expect_no_run();
-    return Error{.code = Code::unavailable,
-                 .message = std::string("no thread could be started: ") + problem.what(),
-                 .retryable = true};
+    return relay::no_thread(problem);
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include "baton/locks.h"
 #include "baton/relay.h"
 #include "relay/engine.h"
+#include "relay/retention.h"
 
 namespace baton::relay {
 
@@ -32,6 +33,9 @@ class Runner {
   Result<void> take_part();
   Result<void> divide(const std::string& set, const std::stop_token& stop);
   Result<void> lead(const std::string& set);
+  // Beside the engine: what is not urgent.
+  void look_after(const std::string& set, const std::stop_token& stop);
+  void look_for_other_modes(const std::string& set);
   [[nodiscard]] std::string set_name(const std::string& identity) const;
 
   LockClient locks_;
@@ -39,6 +43,7 @@ class Runner {
   const RelayOptions options_;
   std::shared_ptr<Broker> broker_;
   std::unique_ptr<Engine> engine_;
+  Retention retention_;
   Result<void> made_;
   std::stop_source stop_;
 
@@ -46,6 +51,7 @@ class Runner {
   std::condition_variable changed_;
   bool running_ = false;
   std::string set_;
+  std::string mode_trouble_;
 };
 
 }  // namespace baton::relay

@@ -59,11 +59,13 @@ Result<std::unique_ptr<Database>> open_broker_file(const std::string& path, Dead
   return database;
 }
 
+Error moved_away(Database& database) {
+  return refused(database.path() + " was deleted or replaced while it was in use");
+}
+
 Result<Transaction> begin_write(Database& database, Deadline by) {
   database.wait_until(by);
-  if (database.moved()) {
-    return refused(database.path() + " was deleted or replaced while it was in use");
-  }
+  if (database.moved()) return moved_away(database);
   return Transaction::begin(database, Transaction::Kind::write);
 }
 

@@ -75,6 +75,10 @@ Result<void> EmbeddedPublisher::refresh_topology() {
 
 Result<std::uint64_t> EmbeddedPublisher::publish(std::span<const Message> messages, Deadline by) {
   const std::uint64_t first_tag = next_tag_;
+  if (messages.empty()) {
+    if (auto there = look(by); !there) return there.error();
+    return first_tag;
+  }
   for (std::size_t done = 0; done < messages.size();) {
     const auto batch = messages.subspan(done, batch_size(messages.subspan(done)));
     const std::uint64_t tag = first_tag + done;
@@ -100,6 +104,14 @@ Result<std::uint64_t> EmbeddedPublisher::publish(std::span<const Message> messag
     state_ = {.connected = true};
   }
   return first_tag;
+}
+
+Result<void> EmbeddedPublisher::look(Deadline by) {
+  auto there = connect(by);
+  if (there && connected_->database->moved()) there = moved_away(*connected_->database);
+  state_ = {.connected = there.has_value(), .why = there ? "" : there.error().message};
+  if (!there) connected_.reset();
+  return there;
 }
 
 Result<std::vector<Confirm>> EmbeddedPublisher::write(std::span<const Message> messages,

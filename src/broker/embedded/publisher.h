@@ -39,6 +39,7 @@ class EmbeddedPublisher final : public Publisher {
   };
 
   [[nodiscard]] Result<void> connect(Deadline by);
+  [[nodiscard]] Result<void> look(Deadline by);  // whether the file is there
   [[nodiscard]] Result<void> refresh_topology();
   // Gives the confirms of one transaction; an error means that nothing of it was taken, unless it
   // is in doubt.

@@ -12,6 +12,7 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/counted_locks.h"
+#include "cli/event_view.h"
 #include "cli/file.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
@@ -33,6 +34,13 @@ Result<RelayOptions> options_of(const RelayArguments& arguments, const Settings&
   auto delay = parse_duration_argument("--first-delay", arguments.first_delay, Millis(1), kMaxTtl);
   if (!delay) return delay.error();
   options.first_delay = *delay;
+  if (arguments.keep == "0") {
+    options.keep = Millis(0);
+  } else {
+    auto keep = parse_age("--keep", arguments.keep);
+    if (!keep) return keep.error();
+    options.keep = *keep;
+  }
   if (arguments.mode == "leader") {
     options.mode = RelayMode::leader;
   } else if (arguments.mode != "partitioned") {

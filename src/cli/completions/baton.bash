@@ -147,7 +147,7 @@ _baton() {
     "processor "*) words="--database --json --help" ;;
     "relay "*)
       words="--outbox --broker --name --mode --topology --ttl --max-attempts --first-delay"
-      words+=" --on-failed --log-format --log-level --metrics $common"
+      words+=" --on-failed --keep --log-format --log-level --metrics $common"
       ;;
     "topology ") words="plan apply check --help" ;;
     "queue ") words="list --help" ;;

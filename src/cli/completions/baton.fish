@@ -97,7 +97,7 @@ complete -c baton -l consumer -x -n '__fish_seen_subcommand_from inbox dlq' -d '
 complete -c baton -l each -n '__fish_seen_subcommand_from dlq' -d 'One a line'
 complete -c baton -l rate -x -n '__fish_seen_subcommand_from redrive' -d 'At most so many a second'
 complete -c baton -l force -n '__fish_seen_subcommand_from redrive' -d 'Also what is old'
-complete -c baton -l keep -x -n '__fish_seen_subcommand_from clean' -d 'How long'
+complete -c baton -l keep -x -n '__fish_seen_subcommand_from clean relay' -d 'How long'
 complete -c baton -l key -n '__fish_seen_subcommand_from check forget' -d 'NAME is a key'
 complete -c baton -F -n '__fish_seen_subcommand_from topology queue broker'
 complete -c baton -l outbox -x -a 'postgres:// sqlite:' -n '__fish_seen_subcommand_from relay' \

@@ -113,6 +113,7 @@ _baton() {
         '--name=[of the outbox]:name:' '--mode=:mode:(partitioned leader)' \
         '--topology=[to declare first]:file:_files' '--ttl=[TTL]:time:' \
         '--max-attempts=:number:' '--first-delay=:time:' '--on-failed=:what:(hold skip)' \
+        '--keep=:time:' \
         '--log-format=:format:(json text)' '--log-level=:level:(debug info warn error)' \
         '--metrics=[serve metrics here]:ip\:port:' $common "$owner"
       return

@@ -83,6 +83,10 @@ TEST_F(Processes, a_restart_loses_nothing_that_was_taken_and_publishers_go_on) {
     return confirms && confirms->size() == 1 && confirms->front().outcome == PublishOutcome::taken;
   }));
   EXPECT_TRUE(publisher->state().connected);
+  const auto fresh = broker_->publisher().value();
+  EXPECT_FALSE(fresh->state().connected);
+  ASSERT_TRUE(fresh->publish({}, soon()));
+  EXPECT_TRUE(fresh->state().connected) << "without a message too";
   std::set<std::string> left{"before", "after"};
   for (int i = 5; i < 20; ++i) left.insert(std::to_string(100 + i));
   const auto got = drain(*open(), name("q"), left.size());

@@ -104,6 +104,32 @@ class PostgresRelay : public ::testing::Test {
   std::string errors_;
 };
 
+TEST_F(PostgresRelay, without_the_rights_to_clean_it_says_so_once_and_goes_on) {
+  const std::string role = "relay_" + database_.name();
+  session_.sql("CREATE ROLE " + role + " LOGIN");
+  session_.sql("GRANT SELECT ON outbox_events, outbox_lane, outbox_version TO " + role);
+  session_.sql("GRANT UPDATE ON outbox_events, outbox_lane TO " + role);
+  const auto old = add("o-1");
+  auto with = options();
+  with.clean_every = 20ms;
+  auto relay = start(with, database_.url_as(role));
+  ASSERT_TRUE(all_sent()) << errors();
+  session_.sql(
+      "UPDATE outbox_events SET created_at = now() - interval '5 days', slot = (slot + 3) & 7");
+  const std::string grant = "GRANT SELECT, TRUNCATE ON outbox_events_0, ";
+  ASSERT_TRUE(poll_until([&] { return errors().find(grant) != std::string::npos; })) << errors();
+  add("o-1");
+  EXPECT_TRUE(all_sent()) << "it goes on";
+  EXPECT_EQ(errors().find(grant), errors().rfind(grant)) << "once: " << errors();
+  for (int slot = 0; slot < 8; ++slot) {
+    session_.sql("GRANT SELECT, TRUNCATE ON outbox_events_" + std::to_string(slot) + " TO " + role);
+  }
+  EXPECT_TRUE(becomes("SELECT count(*) FROM outbox_events WHERE event_id = '" + old + "'", "0"))
+      << errors();
+  relay.reset();
+  session_.sql("DROP OWNED BY " + role + "; DROP ROLE " + role);
+}
+
 TEST_F(PostgresRelay, a_late_commit_is_published_and_holds_up_nobody) {
   const auto relay = start();
   const Spy spy(broker_, "all");

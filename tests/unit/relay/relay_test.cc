@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 
@@ -246,6 +247,79 @@ TEST_F(SqliteRelay, a_broker_that_is_away_costs_no_attempt) {
   for (const auto& id : ids) EXPECT_TRUE(becomes(id, "SENT"));
   EXPECT_EQ(sql("SELECT max(retry_count) FROM outbox_events"), "0");
   EXPECT_TRUE(poll_until([&] { return relay.stats().trouble.empty(); }));
+}
+
+TEST_F(SqliteRelay, an_idle_relay_shows_that_its_broker_is_away_and_back) {
+  std::filesystem::create_directory(dir_ / "mq");
+  const auto path = dir_ / "mq" / "broker.db";
+  const auto broker = Broker::open("embedded:" + path.string()).value();
+  auto with = options();
+  with.topology = shop_topology();
+  Relay relay(locks_, url(), broker, with);
+  relay.start().value();
+  const auto connected = [&](bool wanted) {
+    return poll_until([&] { return relay.stats().broker_connected == wanted; });
+  };
+  ASSERT_TRUE(connected(true)) << errors();
+  EXPECT_EQ(relay.stats().trouble, "");
+  std::filesystem::rename(dir_ / "mq", dir_ / "away");
+  ASSERT_TRUE(connected(false));
+  EXPECT_NE(relay.stats().trouble, "");
+  std::filesystem::create_directory(dir_ / "mq");
+  ASSERT_TRUE(connected(true)) << errors();
+  EXPECT_TRUE(poll_until([&] { return relay.stats().trouble.empty(); })) << relay.stats().trouble;
+  EXPECT_TRUE(becomes(add("o-1"), "SENT")) << "what was declared is declared again";
+}
+
+TEST_F(SqliteRelay, old_events_are_removed_and_others_stay) {
+  for (const char* status : {"SENT", "DISCARDED", "PENDING"}) {
+    sql(std::string("UPDATE outbox_events SET created_at = created_at - 4 * 86400000,") +
+        " next_retry_at = 9223372036854775807, status = '" + status + "' WHERE event_id = '" +
+        add("o-1", "LostOrder") + "'");
+  }
+  const auto young = add("o-2");
+  auto with = options();
+  with.clean_every = 50ms;
+  std::atomic<std::int64_t> removed = 0;
+  with.on_event = [&](const RelayEvent& event) {
+    if (event.kind == RelayEvent::Kind::cleaned) removed += event.count;
+  };
+  {
+    auto keeping = with;
+    keeping.keep = Millis(0);
+    Relay relay(locks_, url(), broker_, keeping);
+    relay.start().value();
+    ASSERT_TRUE(becomes(young, "SENT"));
+    EXPECT_EQ(sql("SELECT count(*) FROM outbox_events"), "4");
+  }
+  EXPECT_EQ(removed, 0);
+  Relay relay(locks_, url(), broker_, with);
+  relay.start().value();
+  EXPECT_TRUE(poll_until([&] { return removed == 2; })) << errors();
+  EXPECT_EQ(sql("SELECT count(*) FROM outbox_events"), "2");
+  EXPECT_EQ(errors(), "");
+}
+
+TEST_F(SqliteRelay, relays_in_different_modes_tell_of_each_other) {
+  auto with = options();
+  with.name = "shop";
+  const std::shared_ptr<LockStore> store = make_memory_store();
+  const auto locks = LockClient::make(store, {.owner = "one"}).value();
+  Relay relay(locks, url(), broker_, with);
+  relay.start().value();
+  ASSERT_TRUE(poll_until([&] { return relay.stats().lanes_owned == 1; })) << errors();
+  auto leads = options();
+  leads.name = "shop";
+  leads.mode = RelayMode::leader;
+  const auto other = LockClient::make(store, {.owner = "two"}).value();
+  Relay leader(other, url(), broker_, leads);
+  leader.start().value();
+  ASSERT_TRUE(poll_until([&] {
+    return leader.stats().trouble.find("the relay one has the mode partitioned") !=
+           std::string::npos;
+  })) << errors();
+  EXPECT_NE(errors().find("start all relays of relay/shop in the same mode"), std::string::npos);
+  EXPECT_TRUE(becomes(add("o-1"), "SENT")) << "nothing is lost";
 }
 
 TEST_F(SqliteRelay, a_database_without_tables_is_told_and_waited_for) {
