@@ -66,6 +66,17 @@ struct Topology {
 // not have, malformed patterns, one name twice.
 [[nodiscard]] BATON_EXPORT Result<void> check_topology(const Topology& topology);
 
+// The lanes into which aggregates are divided by their names: the relay sends the header x-lane,
+// from 0 to 15, with every event.
+inline constexpr int kLanes = 16;
+[[nodiscard]] BATON_EXPORT std::string lane_queue(std::string_view queue, int lane);  // QUEUE.LANE
+
+// For a consumer that keeps the order of aggregates. The queue is replaced by one for each lane,
+// with one active consumer at a time, behind the headers exchange QUEUE.lanes, to which its
+// bindings go; QUEUE.rest takes what has no lane to lane 0. A topology without the queue stays as
+// it is.
+[[nodiscard]] BATON_EXPORT Topology with_lanes(Topology topology, const std::string& queue);
+
 // A topology from a file (YAML or JSON, docs/broker.md), checked. `bad_request` with the line.
 [[nodiscard]] BATON_EXPORT Result<Topology> parse_topology(std::string_view document);
 
@@ -169,7 +180,7 @@ class BATON_EXPORT Subscription {
 };
 
 struct SubscribeOptions {
-  std::size_t prefetch = 64;  // so many deliveries may be unsettled
+  std::size_t prefetch = 64;  // so many deliveries of a queue may be unsettled
 };
 
 // Thread-safe.
@@ -188,9 +199,15 @@ class BATON_EXPORT Broker {
   virtual Result<std::vector<QueueInfo>> queues(const Topology& topology, Deadline by) = 0;
 
   virtual Result<std::unique_ptr<Publisher>> publisher() = 0;
-  virtual Result<std::unique_ptr<Subscription>> subscribe(std::string_view queue,
+  // Of one queue or several, with one connection. Of each queue the deliveries come in its order:
+  // first what was delivered before and came back.
+  virtual Result<std::unique_ptr<Subscription>> subscribe(std::vector<std::string> queues,
                                                           const SubscribeOptions& options,
                                                           Deadline by) = 0;
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view queue,
+                                                  const SubscribeOptions& options, Deadline by) {
+    return subscribe(std::vector<std::string>{std::string(queue)}, options, by);
+  }
 
   [[nodiscard]] virtual std::string describe() const = 0;  // its URL without the password
 };

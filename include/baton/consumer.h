@@ -28,9 +28,10 @@
 //                                and again ends as DEAD, like one that fails
 //
 // Promised: one effect of each event in that database, if ids are not sent again after the
-// deduplication window. Not promised: the order of events, and effects outside of the database,
-// which a crash can repeat. The handlers of up to `batch` events share a transaction; if one fails,
-// all are rolled back and run again, each alone.
+// deduplication window; and with ConsumerOptions::ordered, the order of the events of an aggregate.
+// Not promised: any other order, and effects outside of the database, which a crash can repeat. The
+// handlers of up to `batch` events share a transaction; if one fails, all are rolled back and run
+// again, each alone.
 
 #include <chrono>
 #include <cstdint>
@@ -149,6 +150,7 @@ struct ConsumerNote {
     skipped,         // a duplicate
     failed,          // and will be tried again
     kept,            // put into inbox_events before it was handled: it may have killed a process
+    held,            // behind an earlier event of its aggregate that is in trouble
     dead,            // given up
     poison,          // no event
     hook_failed,     // on_give_up; tried again later
@@ -178,7 +180,14 @@ struct ConsumerOptions {
   std::string exchange;
   std::vector<std::string> bind{};
 
-  std::size_t prefetch = 64;  // deliveries that wait here
+  // Events of one aggregate one after another, in the order in which the relay first published
+  // them. The queue is divided into lanes (with_lanes of baton/broker.h): QUEUE.0 to QUEUE.15 with
+  // one active consumer each. While an event is in trouble the later ones of its aggregate are HELD
+  // in inbox_events; behind a DEAD one until it is redriven or discarded. What is no event at all
+  // holds nothing back.
+  bool ordered = false;
+
+  std::size_t prefetch = 64;  // deliveries that wait here; of an ordered consumer 8 of each lane
   std::size_t batch = 32;     // events in one transaction
 
   int max_retries = 5;  // after the first attempt

@@ -15,10 +15,14 @@ using Kind = policy::YamlNode::Kind;
 
 constexpr std::array<std::string_view, 3> kTopKeys = {"exchanges", "queues", "bindings"};
 constexpr std::array<std::string_view, 2> kExchangeKeys = {"type", "alternate"};
-constexpr std::array<std::string_view, 3> kQueueKeys = {"dead-letters", "single-active",
-                                                        "max-length"};
+constexpr std::array<std::string_view, 4> kQueueKeys = {"dead-letters", "single-active",
+                                                        "max-length", "ordered"};
 constexpr std::array<std::string_view, 4> kBindingKeys = {"exchange", "pattern", "queue",
                                                           "to-exchange"};
+
+struct QueueInFile : Topology::Queue {
+  bool ordered = false;
+};
 
 Error expected(const YamlNode& node, const std::string& what) {
   return policy::yaml_error(
@@ -68,7 +72,8 @@ Result<void> read_item(const YamlNode& item, Topology::Exchange& exchange) {
   return unknown_key(item, kExchangeKeys);
 }
 
-Result<void> read_item(const YamlNode& item, Topology::Queue& queue) {
+Result<void> read_item(const YamlNode& item, QueueInFile& queue) {
+  if (item.key == "ordered") return read(item, queue.ordered);
   if (item.key == "dead-letters") return read(item, queue.dead_letters);
   if (item.key == "single-active") return read(item, queue.single_active);
   if (item.key == "max-length") return read(item, queue.max_length);
@@ -130,18 +135,24 @@ Result<Topology> parse_topology(std::string_view document) {
     return policy::yaml_error(root->line, "expected exchanges, queues and bindings");
   }
   Topology topology;
+  std::vector<QueueInFile> queues;
   for (const YamlNode& top : root->items) {
     Result<void> done;
     if (top.key == "exchanges") {
       done = read_named(top, topology.exchanges);
     } else if (top.key == "queues") {
-      done = read_named(top, topology.queues);
+      done = read_named(top, queues);
     } else if (top.key == "bindings") {
       done = read_bindings(top, topology.bindings);
     } else {
       done = unknown_key(top, kTopKeys);
     }
     if (!done) return done.error();
+  }
+  topology.queues.assign(queues.begin(), queues.end());
+  if (auto checked = check_topology(topology); !checked) return checked.error();
+  for (const QueueInFile& queue : queues) {
+    if (queue.ordered) topology = with_lanes(std::move(topology), queue.name);
   }
   if (auto checked = check_topology(topology); !checked) return checked.error();
   return topology;

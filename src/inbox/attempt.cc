@@ -75,13 +75,12 @@ void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
         auto fresh = handlers_->tables.enter(*transaction, ids, Outcome::done);
         if (!fresh) return fail(fresh.error());
         std::sort(fresh->begin(), fresh->end());
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-          const bool is_new =
-              std::binary_search(fresh->begin(), fresh->end(), batch[i].sent.event.id);
-          const Decision decision = deliver(is_new ? Ledger() : Ledger(Outcome::done));
-          if (decision.run_handler) result_.fates[i] = Fate::done;
+        if (auto decided = decide(*transaction, batch, *fresh); !decided) {
+          return fail(decided.error());
         }
-        turn.inserted(!fresh->empty());
+        if (result_.ended != Ended::well) return;
+        turn.inserted(std::find(result_.fates.begin(), result_.fates.end(), Fate::done) !=
+                      result_.fates.end());
         break;
       }
       case Turn::Step::handle: {
@@ -97,6 +96,47 @@ void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
       default: return;
     }
   }
+}
+
+// Which are handled, and which are held back. `fresh`: the ids that the ledger did not know,
+// sorted.
+Result<void> Attempt::decide(sql::Transaction& transaction, const std::vector<Incoming>& batch,
+                             const std::vector<std::string>& fresh) {
+  const auto is_new = [&](const Incoming& one) {
+    return std::binary_search(fresh.begin(), fresh.end(), one.sent.event.id);
+  };
+  std::vector<std::string> aggregates;
+  for (const Incoming& one : batch) {
+    if (is_new(one)) aggregates.push_back(one.sent.event.aggregate);
+  }
+  const auto in_trouble = handlers_->tables.in_trouble(transaction, aggregates);
+  if (!in_trouble) return in_trouble.error();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Incoming& one = batch[i];
+    const Decision decision = deliver(
+        is_new(one) ? Ledger() : Ledger(Outcome::done),
+        in_trouble->contains(one.sent.event.aggregate) ? Aggregate::in_trouble : Aggregate::free);
+    if (decision.moot) continue;
+    result_.fates[i] = decision.run_handler ? Fate::done : Fate::held;
+    if (decision.run_handler) continue;
+    auto held = hold(transaction, one, decision);
+    if (held) continue;
+    if (held.error().code != Code::bad_request) return held;
+    // Text that the database refuses: alone it is kept as bytes.
+    result_.ended = Ended::failed;
+    result_.at = i;
+    result_.why = held.error().message;
+    return {};
+  }
+  return {};
+}
+
+Result<void> Attempt::hold(sql::Transaction& transaction, const Incoming& one,
+                           const Decision& decision) {
+  auto set = handlers_->tables.set_outcome(transaction, one.sent.event.id, *decision.ledger);
+  if (!set) return set;
+  return handlers_->tables.insert(transaction, keep(one.sent, one.delivery.message), decision,
+                                  kHeldBack);
 }
 
 Result<void> Attempt::run_new(sql::Transaction& transaction, const std::vector<Incoming>& batch) {

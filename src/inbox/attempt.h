@@ -37,6 +37,7 @@ enum class Fate : std::uint8_t {
   duplicate,
   done,
   rejected,
+  held,       // behind others of its aggregate: kept, not handled
   postponed,  // not begun: the transaction had lasted long enough
 };
 
@@ -86,6 +87,9 @@ class Attempt {
   Outcomes call(const Call& handler, const Event& event, const Message& message, int attempt,
                 std::string_view last_error);
   [[nodiscard]] bool transaction_is_open() const;
+  Result<void> decide(sql::Transaction& transaction, const std::vector<Incoming>& batch,
+                      const std::vector<std::string>& fresh);
+  Result<void> hold(sql::Transaction& transaction, const Incoming& one, const Decision& decision);
   Result<void> run_new(sql::Transaction& transaction, const std::vector<Incoming>& batch);
   void fail(const Error& error);
 

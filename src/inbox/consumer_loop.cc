@@ -26,6 +26,10 @@ constexpr std::size_t kDeadLettersAtOnce = 100;
 constexpr std::int64_t kForgottenAtOnce = 1'000;
 constexpr int kRetriesAtOnce = 32;
 constexpr int kMaxAbandoned = 8;
+// Unsettled deliveries of each lane of an ordered consumer, the same for all its replicas: RabbitMQ
+// puts what comes back behind what came back before, and only of consumers with one prefetch that
+// is the order in which it was delivered.
+constexpr std::size_t kLanePrefetch = 8;
 // How long a claimed retry is left alone, on top of the time of its handler.
 constexpr Millis kClaimMargin{10'000};
 // EX_SOFTWARE of sysexits.h
@@ -37,16 +41,17 @@ sql::Kind kind_of(const std::string& url) {
 
 std::shared_ptr<Handlers> make_handlers(const std::string& url, const ConsumerOptions& options,
                                         Consumer::Handler handler) {
-  return std::make_shared<Handlers>(
-      Handlers{.handler = std::move(handler),
-               .on_give_up = options.on_give_up,
-               .timeout = options.handler_timeout,
-               .max_version = options.max_version,
-               .outbox = Outbox(options.outbox),
-               .limits = {.max_retries = options.max_retries,
-                          .delays = options.retry_delays,
-                          .claim_lead = options.handler_timeout + kClaimMargin},
-               .tables = Tables(kind_of(url), options.name, options.queue, options.time_shift)});
+  return std::make_shared<Handlers>(Handlers{
+      .handler = std::move(handler),
+      .on_give_up = options.on_give_up,
+      .timeout = options.handler_timeout,
+      .max_version = options.max_version,
+      .outbox = Outbox(options.outbox),
+      .limits = {.max_retries = options.max_retries,
+                 .delays = options.retry_delays,
+                 .claim_lead = options.handler_timeout + kClaimMargin},
+      .tables =
+          Tables(kind_of(url), options.name, options.queue, options.ordered, options.time_shift)});
 }
 
 }  // namespace
@@ -90,16 +95,30 @@ Result<void> ConsumerLoop::declare() {
                          [&](const auto& one) { return one.name == name; });
     };
     if (!has(all.exchanges, options_.exchange)) all.exchanges.push_back({options_.exchange});
-    if (!has(all.queues, options_.queue)) all.queues.push_back({options_.queue});
+    const std::string lanes = options_.queue + ".lanes";
+    const bool divided = options_.ordered && has(all.exchanges, lanes);
+    if (!divided && !has(all.queues, options_.queue)) all.queues.push_back({options_.queue});
     for (const auto& pattern : options_.bind) {
-      const Topology::Binding binding{options_.exchange, pattern, options_.queue, {}};
+      const Topology::Binding binding =
+          divided ? Topology::Binding{options_.exchange, pattern, {}, lanes}
+                  : Topology::Binding{options_.exchange, pattern, options_.queue, {}};
       if (std::find(all.bindings.begin(), all.bindings.end(), binding) == all.bindings.end()) {
         all.bindings.push_back(binding);
       }
     }
   }
+  if (options_.ordered) all = with_lanes(std::move(all), options_.queue);
   if (all == Topology{}) return {};
   return broker_->declare(all, BootClock::now() + kBrokerCall);
+}
+
+// Where its events come from.
+std::vector<std::string> ConsumerLoop::queues(const std::string& suffix) const {
+  if (!options_.ordered) return {options_.queue + suffix};
+  std::vector<std::string> all;
+  for (int lane = 0; lane < kLanes; ++lane)
+    all.push_back(lane_queue(options_.queue, lane) + suffix);
+  return all;
 }
 
 Result<void> ConsumerLoop::run(std::stop_token stop) {
@@ -108,11 +127,14 @@ Result<void> ConsumerLoop::run(std::stop_token stop) {
   failure_.reset();
   while (!stopping() && !failure_) turn();
   settle();
-  // What was not begun goes back to the queue, for others.
-  for (const Delivery& delivery : in_hand_) {
-    to_acknowledge_.push_back({delivery.tag, Settle::requeue});
+  // What was not begun goes back to the queue, for others. That of an ordered consumer goes back
+  // with what it has not even taken, in one order, when the subscription ends.
+  if (!options_.ordered) {
+    for (const Delivery& delivery : in_hand_) {
+      to_acknowledge_.push_back({delivery.tag, Settle::requeue});
+    }
+    settle();
   }
-  settle();
   in_hand_.clear();
   subscription_.reset();
   dead_letters_.reset();
@@ -214,8 +236,9 @@ bool ConsumerLoop::subscribe() {
     to_acknowledge_.clear();
     auto made = declare();
     if (made) {
-      auto opened = broker_->subscribe(options_.queue, {.prefetch = options_.prefetch},
-                                       BootClock::now() + kBrokerCall);
+      auto opened = broker_->subscribe(
+          queues(), {.prefetch = options_.ordered ? kLanePrefetch : options_.prefetch},
+          BootClock::now() + kBrokerCall);
       if (opened) {
         subscription_ = std::move(*opened);
         broker_nap_ = Millis{0};
@@ -332,7 +355,7 @@ void ConsumerLoop::move_dead_letters() {
     next_dead_letters_ = BootClock::now() + 10 * kDeadLetterInterval;
   };
   if (dead_letters_ == nullptr) {
-    auto opened = broker_->subscribe(options_.queue + ".dlq", {.prefetch = kDeadLettersAtOnce},
+    auto opened = broker_->subscribe(queues(".dlq"), {.prefetch = kDeadLettersAtOnce},
                                      BootClock::now() + kBrokerCall);
     if (!opened) return drop();  // a queue without dead letters has none
     dead_letters_ = std::move(*opened);
@@ -344,10 +367,12 @@ void ConsumerLoop::move_dead_letters() {
     const auto sent = event::from_message(letter.message);
     const auto kept =
         sent ? keep_new(keep(*sent, letter.message), keep_first, "the broker gave up on it")
-             : keep_new(keep_poison(letter.message), bury, sent.error().message);
+             : keep_new(
+                   keep_poison(letter.message),
+                   [](Ledger ledger, Aggregate) { return bury(ledger); }, sent.error().message);
     if (!kept) return drop();
     moved.push_back({letter.tag, Settle::ack});
-    if (*kept) {
+    if (*kept != Stored::known) {
       note(sent ? ConsumerNote::Kind::kept : ConsumerNote::Kind::poison, "DEAD_LETTER_MOVED",
            sent ? &sent->event : nullptr);
     }

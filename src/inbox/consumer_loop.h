@@ -39,10 +39,12 @@ class ConsumerLoop {
   Result<void> ended;
 
  private:
-  using Decide = std::function<Decision(Ledger)>;
+  using Decide = std::function<Decision(Ledger, Aggregate)>;
+  enum class Stored : std::uint8_t { known, kept, held };  // known: the ledger had it
 
   Result<void> check_options() const;
   Result<void> declare();
+  [[nodiscard]] std::vector<std::string> queues(const std::string& suffix = {}) const;
 
   // The two connections, waited for. False: told to stop, or failure_ says why for good.
   bool connect_database();
@@ -61,8 +63,8 @@ class ConsumerLoop {
   bool withdraw(const std::vector<Incoming>& batch, const AttemptResult& result);
   void tell(const Incoming& one, Fate fate, const std::string& reason);
   bool fail_fresh(const Incoming& one, const std::string& why);
-  std::optional<bool> keep_new(const KeptMessage& kept, const Decide& decide,
-                               const std::string& error);
+  std::optional<Stored> keep_new(const KeptMessage& kept, const Decide& decide,
+                                 const std::string& error);
   void acknowledge(std::uint64_t tag) { to_acknowledge_.push_back({tag, Settle::ack}); }
   void settle();
 

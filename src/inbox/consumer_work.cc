@@ -18,6 +18,8 @@ constexpr int kMaxConflicts = 20;
 // from inbox_events, where attempts are counted before they begin.
 constexpr std::uint32_t kCrashes = 3;
 
+Decision bury_it(Ledger ledger, Aggregate) { return bury(ledger); }
+
 // Those that were in each other's way are not again.
 Millis conflict_pause() {
   thread_local std::minstd_rand random{std::random_device{}()};
@@ -47,6 +49,7 @@ void ConsumerLoop::process() {
       const bool later_version =
           sent && handlers_->max_version > 0 && sent->event.version > handlers_->max_version;
       if (!sent || later_version || next.delivery_count >= kCrashes) {
+        if (options_.ordered && !batch.empty()) break;  // those before it are decided first
         if (!process_alone(next)) return;
         in_hand_.pop_front();
         continue;
@@ -74,8 +77,9 @@ bool ConsumerLoop::process_alone(Delivery delivery) {
     const auto kept = keep_new(keep(*sent, delivery.message), keep_first,
                                "delivered again and again; a handler may have killed its process");
     if (!kept) return false;
-    tell({std::move(delivery), *sent}, Fate::duplicate, "");
-    if (*kept) note(Kind::kept, "EVENT_KEPT_FIRST", &sent->event);
+    const Fate fate = *kept == Stored::held ? Fate::held : Fate::duplicate;
+    tell({std::move(delivery), *sent}, fate, "");
+    if (*kept == Stored::kept) note(Kind::kept, "EVENT_KEPT_FIRST", &sent->event);
     return true;
   }
   KeptMessage poison = keep_poison(delivery.message);
@@ -84,10 +88,10 @@ bool ConsumerLoop::process_alone(Delivery delivery) {
                                      std::to_string(handlers_->max_version) + " are"
                                : sent.error().message;
   if (sent) poison = keep(*sent, delivery.message);
-  const auto kept = keep_new(poison, bury, why);
+  const auto kept = keep_new(poison, bury_it, why);
   if (!kept) return false;
   acknowledge(delivery.tag);
-  if (*kept) {
+  if (*kept != Stored::known) {
     note(Kind::poison, "EVENT_POISON", &poison.event, 0, why);
   } else {
     note(Kind::skipped, "EVENT_SKIPPED_IDEMPOTENT", &poison.event);
@@ -95,24 +99,37 @@ bool ConsumerLoop::process_alone(Delivery delivery) {
   return true;
 }
 
-// Puts a message that the ledger does not know into both tables. False: it knows it. Nothing: told
-// to stop before the database answered.
-std::optional<bool> ConsumerLoop::keep_new(const KeptMessage& kept, const Decide& decide,
-                                           const std::string& error) {
+// Puts a message that the ledger does not know into both tables. Nothing: told to stop before the
+// database answered.
+std::optional<ConsumerLoop::Stored> ConsumerLoop::keep_new(const KeptMessage& kept,
+                                                           const Decide& decide,
+                                                           const std::string& error) {
   while (connect_database()) {
-    bool fresh = false;
+    auto stored = Stored::known;
     auto done = database_->transaction([&](sql::Transaction& transaction) -> Result<void> {
-      const Decision decision = decide(Ledger());
-      auto entered = handlers_->tables.enter(transaction, {kept.event_id}, *decision.ledger);
+      stored = Stored::known;
+      const Outcome outcome = *decide(Ledger(), Aggregate::free).ledger;
+      auto entered = handlers_->tables.enter(transaction, {kept.event_id}, outcome);
       if (!entered) return entered.error();
-      fresh = !entered->empty() && !decision.moot;
-      if (!fresh) return {};
+      if (entered->empty()) return {};
+      auto aggregate = Aggregate::free;
+      if (!kept.raw) {
+        const auto found = handlers_->tables.in_trouble(transaction, {kept.event.aggregate});
+        if (!found) return found.error();
+        if (!found->empty()) aggregate = Aggregate::in_trouble;
+      }
+      const Decision decision = decide(Ledger(), aggregate);
+      stored = decision.row.status == Status::held ? Stored::held : Stored::kept;
+      if (*decision.ledger != outcome) {
+        auto set = handlers_->tables.set_outcome(transaction, kept.event_id, *decision.ledger);
+        if (!set) return set;
+      }
       return handlers_->tables.insert(transaction, kept, decision, error);
     });
-    if (done) return fresh;
+    if (done) return stored;
     // Text that the database refuses, although it is valid: it is kept as bytes.
     if (done.error().code == Code::bad_request && !kept.raw) {
-      return keep_new(keep_poison(kept.message), bury, done.error().message);
+      return keep_new(keep_poison(kept.message), bury_it, done.error().message);
     }
     pause(done.error().message);
   }
@@ -132,6 +149,8 @@ void ConsumerLoop::tell(const Incoming& one, Fate fate, const std::string& reaso
     case Fate::rejected:
       note(Kind::rejected, "BUSINESS_VALIDATION_FAILED", &event, 1, reason, one.sent.occurred_at);
       return note_success();
+    case Fate::held:
+      return note(Kind::held, "EVENT_HELD", &event, 0, kHeldBack, one.sent.occurred_at);
     case Fate::postponed: return;
   }
 }
@@ -182,7 +201,8 @@ void ConsumerLoop::process_batch(std::vector<Incoming> batch) {
     return;
   }
   if (result.ended_transaction && !withdraw(batch, result)) return put_back(batch.begin());
-  if (overran || batch.size() == 1) {
+  // An ordered consumer first decides about those before the one that has overrun.
+  if ((overran && !options_.ordered) || batch.size() == 1) {
     Incoming culprit = std::move(batch[result.at]);
     batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(result.at));
     put_back(batch.begin());
@@ -221,9 +241,12 @@ bool ConsumerLoop::withdraw(const std::vector<Incoming>& batch, const AttemptRes
 bool ConsumerLoop::fail_fresh(const Incoming& one, const std::string& why) {
   const auto kept = keep_new(
       keep(one.sent, one.delivery.message),
-      [&](Ledger ledger) { return fail_delivery(ledger, handlers_->limits); }, why);
+      [&](Ledger ledger, Aggregate aggregate) {
+        return fail_delivery(ledger, handlers_->limits, aggregate);
+      },
+      why);
   if (!kept) return false;
-  if (!*kept) {  // another replica has decided meanwhile
+  if (*kept == Stored::known) {  // another replica has decided meanwhile
     tell(one, Fate::duplicate, "");
     return true;
   }

@@ -60,6 +60,9 @@ Decision try_again(int retries, std::int64_t claim, Millis due_in) {
              due_in);
 }
 
+// Behind others of its aggregate.
+Decision hold() { return put(Outcome::retrying, {.status = Status::held}); }
+
 }  // namespace
 
 std::string_view text_of(Outcome outcome) { return find_text(kOutcomes, outcome); }
@@ -71,18 +74,34 @@ std::optional<Status> parse_status(std::string_view text) {
   return find_value<Status>(kStatuses, text);
 }
 
-Decision deliver(Ledger ledger) {
+bool holds(Status status) {
+  return status == Status::retry || status == Status::held || status == Status::dead;
+}
+
+std::optional<std::size_t> head_of(std::span<const Arrived> rows) {
+  std::optional<std::size_t> head;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!holds(rows[i].status)) continue;
+    if (!head || rows[i].arrival < rows[*head].arrival) head = i;
+  }
+  return head;
+}
+
+Decision deliver(Ledger ledger, Aggregate aggregate) {
   if (ledger) return moot();
+  if (aggregate == Aggregate::in_trouble) return hold();
   return {.ledger = Outcome::done, .run_handler = true};
 }
 
-Decision fail_delivery(Ledger ledger, const RetryLimits& limits) {
+Decision fail_delivery(Ledger ledger, const RetryLimits& limits, Aggregate aggregate) {
   if (ledger) return moot();
+  if (aggregate == Aggregate::in_trouble) return hold();
   return try_again(0, 0, limits.delay_before(0));
 }
 
-Decision keep_first(Ledger ledger) {
+Decision keep_first(Ledger ledger, Aggregate aggregate) {
   if (ledger) return moot();
+  if (aggregate == Aggregate::in_trouble) return hold();
   return put(Outcome::retrying, {.status = Status::retry});
 }
 
@@ -92,9 +111,11 @@ Decision bury(Ledger ledger) {
 }
 
 Decision claim(const Trouble& row, const RetryLimits& limits) {
-  if (row.status != Status::retry) return moot();
-  if (row.retries >= limits.max_retries) return give_up(row);
-  Decision decision = try_again(row.retries + 1, row.claim + 1, limits.claim_lead);
+  const bool held = row.status == Status::held;
+  if (row.status != Status::retry && !held) return moot();
+  if (row.retries >= limits.max_retries && !held) return give_up(row);
+  const int retries = held ? row.retries : row.retries + 1;
+  Decision decision = try_again(retries, row.claim + 1, limits.claim_lead);
   decision.run_handler = true;  // in a transaction of its own, behind this one
   return decision;
 }
@@ -106,7 +127,10 @@ Decision retry(const Row& row, std::int64_t claim, Outcome outcome) {
 
 Decision fail_retry(const Row& row, std::int64_t claim, bool probe, const RetryLimits& limits) {
   if (!has_claim(row, claim)) return moot();
-  if (probe) return try_again(row->retries - 1, claim + 1, limits.delay_before(row->retries - 1));
+  if (probe) {
+    const int retries = std::max(row->retries - 1, 0);  // 0: of what was HELD, its first attempt
+    return try_again(retries, claim + 1, limits.delay_before(retries));
+  }
   if (row->retries >= limits.max_retries) return give_up(*row);
   return try_again(row->retries, claim + 1, limits.delay_before(row->retries));
 }

@@ -13,10 +13,20 @@
 //
 // RETRY: the ledger says `retrying`. DEAD: `dead`. DISCARDED: `discarded`. An event that
 // the ledger does not know has no row. Only what is settled for good ages out of the ledger.
+//
+// An ordered consumer: a delivery whose aggregate has a row that holds (RETRY, HELD, DEAD) becomes
+// HELD, and the ledger says `retrying`. Of the rows of an aggregate that hold, the one that arrived
+// first is the head, and nothing but a head is claimed. Nobody releases a row: when the head is
+// settled, the next one is the head, and a HELD head is due at once.
+//
+// Why the order of arrival: a lane has one active consumer, so rows arrive in the order in which
+// the relay first published their events, and no row ever comes before a head. The position in the
+// outbox is another order: that in which transactions that overlap drew their numbers.
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -74,18 +84,33 @@ struct Decision {
 using Ledger = std::optional<Outcome>;  // none: the event is not there
 using Row = std::optional<Trouble>;
 
+// Whether a row with this status keeps the later events of its aggregate waiting.
+[[nodiscard]] BATON_EXPORT bool holds(Status status);
+// Of a delivery to an ordered consumer: whether its aggregate has a row that holds.
+enum class Aggregate : bool { free, in_trouble };
+
+// A row of an aggregate, and when it came compared to the others.
+struct Arrived {
+  Status status = Status::retry;
+  std::int64_t arrival = 0;
+};
+// Which row may be claimed, if its status lets it; none: no row holds.
+[[nodiscard]] BATON_EXPORT std::optional<std::size_t> head_of(std::span<const Arrived> rows);
+
 // A delivery of an event. Moot: a duplicate.
-[[nodiscard]] BATON_EXPORT Decision deliver(Ledger ledger);
+[[nodiscard]] BATON_EXPORT Decision deliver(Ledger ledger, Aggregate aggregate = Aggregate::free);
 // Its handler has failed and was rolled back.
-[[nodiscard]] BATON_EXPORT Decision fail_delivery(Ledger ledger, const RetryLimits& limits);
+[[nodiscard]] BATON_EXPORT Decision fail_delivery(Ledger ledger, const RetryLimits& limits,
+                                                  Aggregate aggregate = Aggregate::free);
 // What the broker gave up on, or delivers again and again because the handler kills its process:
 // kept here first, due at once.
-[[nodiscard]] BATON_EXPORT Decision keep_first(Ledger ledger);
+[[nodiscard]] BATON_EXPORT Decision keep_first(Ledger ledger,
+                                               Aggregate aggregate = Aggregate::free);
 // What is no event. Nobody can compensate for it, so no hook runs.
 [[nodiscard]] BATON_EXPORT Decision bury(Ledger ledger);
 
 // A due retry: counts the attempt before it starts. With the attempts used up (the last one died)
-// it gives up instead.
+// it gives up instead. A HELD row begins with its first attempt, which is no retry.
 [[nodiscard]] BATON_EXPORT Decision claim(const Trouble& row, const RetryLimits& limits);
 // Inside the transaction of the handler. Moot: the claim was overtaken.
 [[nodiscard]] BATON_EXPORT Decision retry(const Row& row, std::int64_t claim, Outcome outcome);

@@ -31,4 +31,7 @@ struct KeptMessage {
 
 inline constexpr std::size_t kMaxErrorText = 2'000;  // bytes of last_error
 
+// last_error of a row that is HELD.
+inline constexpr const char* kHeldBack = "an earlier event of its aggregate is in trouble";
+
 }  // namespace baton::inbox

@@ -25,8 +25,9 @@ CREATE INDEX processed_events_processed_at ON $schema.processed_events
 -- status: RETRY, HELD (an earlier event of its aggregate is in trouble), DEAD or DISCARDED.
 -- retry_count: attempts that have begun. claim: written anew by everything that changes who may go
 -- on with the row; it never goes back. lane, position: of the outbox that the event came from;
--- arrival is the order in which rows came. raw: the body of a message that is no event; its
--- event_id is made from a hash of the message if it has none that can be used.
+-- arrival is the order in which rows came, which an ordered consumer keeps. raw: the body of a
+-- message that is no event; its event_id is made from a hash of the message if it has none that can
+-- be used.
 CREATE TABLE $schema.inbox_events (
   arrival         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   consumer        text NOT NULL,
@@ -60,9 +61,12 @@ CREATE TABLE $schema.inbox_events (
 
 CREATE UNIQUE INDEX inbox_events_event_id ON $schema.inbox_events (consumer, event_id);
 CREATE INDEX inbox_events_due ON $schema.inbox_events (consumer, next_retry_at)
-  WHERE status IN ('RETRY', 'HELD');
-CREATE INDEX inbox_events_aggregate ON $schema.inbox_events
-  (consumer, aggregate_id, position, arrival) WHERE status IN ('RETRY', 'HELD', 'DEAD');
+  WHERE status = 'RETRY';
+-- The head of an aggregate is the one of these that arrived first.
+CREATE INDEX inbox_events_aggregate ON $schema.inbox_events (consumer, aggregate_id, arrival)
+  WHERE status IN ('RETRY', 'HELD', 'DEAD');
+CREATE INDEX inbox_events_held ON $schema.inbox_events (consumer, aggregate_id)
+  WHERE status = 'HELD';
 CREATE INDEX inbox_events_status ON $schema.inbox_events (status, consumer, arrival);
 
 INSERT INTO $schema.inbox_version (version) VALUES (1);

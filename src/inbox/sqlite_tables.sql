@@ -53,9 +53,10 @@ CREATE TABLE inbox_events (
 
 CREATE UNIQUE INDEX inbox_events_event_id ON inbox_events (consumer, event_id);
 CREATE INDEX inbox_events_due ON inbox_events (consumer, next_retry_at)
-  WHERE status IN ('RETRY', 'HELD');
-CREATE INDEX inbox_events_aggregate ON inbox_events (consumer, aggregate_id, position, arrival)
+  WHERE status = 'RETRY';
+CREATE INDEX inbox_events_aggregate ON inbox_events (consumer, aggregate_id, arrival)
   WHERE status IN ('RETRY', 'HELD', 'DEAD');
+CREATE INDEX inbox_events_held ON inbox_events (consumer, aggregate_id) WHERE status = 'HELD';
 CREATE INDEX inbox_events_status ON inbox_events (status, consumer, arrival);
 
 INSERT INTO inbox_version (version) VALUES (1);

@@ -46,6 +46,11 @@ Result<Trouble> trouble_in(const sql::Row& row, std::size_t column) {
                  .claim = row.integer(column + 2)};
 }
 
+constexpr const char* kKept =
+    "SELECT status, retry_count, claim, event_id, last_error, exchange, routing_key,"
+    " message_id, payload, content_type, headers FROM inbox_events ";
+// decision.h, holds(). What is no event is of no aggregate.
+constexpr const char* kHolds = "status IN ('RETRY', 'HELD', 'DEAD') AND raw IS NULL ";
 constexpr const char* kSettled = "outcome IN ('done', 'rejected', 'discarded')";
 
 }  // namespace
@@ -67,12 +72,37 @@ struct Tables::Statements {
         lock(statement(kind,
                        "SELECT status, retry_count, claim FROM inbox_events"
                        " WHERE consumer = $1 AND event_id = $2 [lock]")),
-        lock_due(statement(
-            kind,
-            "SELECT status, retry_count, claim, event_id, last_error, exchange, routing_key,"
-            " message_id, payload, content_type, headers FROM inbox_events"
-            " WHERE consumer = $1 AND status = 'RETRY' AND next_retry_at <= [at $2]"
-            " ORDER BY next_retry_at LIMIT 1 [skip]")),
+        in_trouble(
+            statement(kind, std::string("SELECT DISTINCT aggregate_id FROM inbox_events"
+                                        " WHERE consumer = $1 AND aggregate_id ") +
+                                (kind == sql::Kind::postgres ? "= ANY($2::text[])" : "= $2") +
+                                " AND " + kHolds)),
+        lock_due(statement(kind, std::string(kKept) + "WHERE consumer = $1 AND status = 'RETRY'"
+                                                      " AND next_retry_at <= [at $2]"
+                                                      " ORDER BY next_retry_at LIMIT 1 [skip]")),
+        lock_due_head(statement(
+            kind, std::string(kKept) +
+                      "AS mine WHERE consumer = $1 AND status = 'RETRY'"
+                      " AND next_retry_at <= [at $2] AND (raw IS NOT NULL OR NOT EXISTS ("
+                      "SELECT 1 FROM inbox_events WHERE consumer = $1"
+                      " AND aggregate_id = mine.aggregate_id AND arrival < mine.arrival AND " +
+                      kHolds + ")) ORDER BY next_retry_at LIMIT 1 [skip]")),
+        // From one aggregate to the next, so that what is held behind a DEAD head costs nothing.
+        lock_held_head(statement(
+            kind, std::string("WITH RECURSIVE held(aggregate_id) AS ("
+                              "SELECT min(aggregate_id) FROM inbox_events"
+                              " WHERE consumer = $1 AND status = 'HELD'"
+                              " UNION ALL "
+                              "SELECT (SELECT min(aggregate_id) FROM inbox_events WHERE consumer ="
+                              " $1 AND status = 'HELD' AND aggregate_id > held.aggregate_id)"
+                              " FROM held WHERE aggregate_id IS NOT NULL) ") +
+                      kKept +
+                      "WHERE consumer = $1 AND status = 'HELD' AND arrival IN ("
+                      "SELECT (SELECT arrival FROM inbox_events WHERE consumer = $1"
+                      " AND aggregate_id = held.aggregate_id AND " +
+                      kHolds +
+                      "ORDER BY arrival LIMIT 1) FROM held WHERE aggregate_id IS NOT NULL)"
+                      " ORDER BY arrival LIMIT 1 [skip]")),
         insert(statement(
             kind,
             "INSERT INTO inbox_events (consumer, queue, status, retry_count, next_retry_at,"
@@ -93,7 +123,8 @@ struct Tables::Statements {
                                         " WHERE consumer = $1 AND processed_at < [at $2] AND ") +
                                 kSettled + " LIMIT $3 [skip]")) {}
 
-  sql::Statement enter, set_outcome, leave, lock, lock_due, insert, update, erase, old;
+  sql::Statement enter, set_outcome, leave, lock, in_trouble, lock_due, lock_due_head,
+      lock_held_head, insert, update, erase, old;
 
   static const Statements& of(sql::Kind kind) {
     static const Statements postgres(sql::Kind::postgres);
@@ -102,11 +133,12 @@ struct Tables::Statements {
   }
 };
 
-Tables::Tables(sql::Kind kind, std::string consumer, std::string queue,
+Tables::Tables(sql::Kind kind, std::string consumer, std::string queue, bool ordered,
                std::function<Millis()> time_shift)
     : kind_(kind),
       consumer_(std::move(consumer)),
       queue_(std::move(queue)),
+      ordered_(ordered),
       time_shift_(std::move(time_shift)),
       sql_(Statements::of(kind)) {}
 
@@ -169,8 +201,37 @@ Result<Row> Tables::lock(sql::Transaction& transaction, const std::string& id) c
   return Row(*row);
 }
 
+Result<std::set<std::string>> Tables::in_trouble(sql::Transaction& transaction,
+                                                 const std::vector<std::string>& aggregates) const {
+  std::set<std::string> found;
+  if (!ordered_ || aggregates.empty()) return found;
+  const auto ask = [&](sql::Value value) -> Result<void> {
+    auto rows = transaction.query(sql_.in_trouble, {consumer_, std::move(value)});
+    if (!rows) return rows.error();
+    for (const auto& row : *rows) found.insert(row.text(0));
+    return {};
+  };
+  if (kind_ == sql::Kind::postgres) {
+    if (auto done = ask(aggregates); !done) return done.error();
+    return found;
+  }
+  for (const auto& aggregate : std::set<std::string>(aggregates.begin(), aggregates.end())) {
+    if (auto done = ask(aggregate); !done) return done.error();
+  }
+  return found;
+}
+
 Result<std::optional<Kept>> Tables::lock_due(sql::Transaction& transaction) const {
-  auto rows = transaction.query(sql_.lock_due, {consumer_, shift()});
+  if (!ordered_) return lock_first(transaction, sql_.lock_due, {consumer_, shift()});
+  auto due = lock_first(transaction, sql_.lock_due_head, {consumer_, shift()});
+  if (!due || *due) return due;
+  return lock_first(transaction, sql_.lock_held_head, {consumer_});
+}
+
+Result<std::optional<Kept>> Tables::lock_first(sql::Transaction& transaction,
+                                               const sql::Statement& statement,
+                                               sql::Values values) const {
+  auto rows = transaction.query(statement, std::move(values));
   if (!rows) return rows.error();
   if (rows->empty()) return std::optional<Kept>();
   const sql::Row& row = rows->front();

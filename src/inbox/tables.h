@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct Kept {
 
 class Tables {
  public:
-  Tables(sql::Kind kind, std::string consumer, std::string queue,
+  Tables(sql::Kind kind, std::string consumer, std::string queue, bool ordered,
          std::function<Millis()> time_shift);
 
   // `bad_store`: no inbox, or one of a newer Baton.
@@ -41,9 +42,15 @@ class Tables {
                            Outcome outcome) const;
   Result<void> leave(sql::Transaction& transaction, const std::string& id) const;
 
+  // Which of these aggregates have a row that holds. None if the consumer is not ordered. Ask after
+  // enter(): what others have decided about earlier events is visible then.
+  Result<std::set<std::string>> in_trouble(sql::Transaction& transaction,
+                                           const std::vector<std::string>& aggregates) const;
+
   // Rows of inbox_events, locked until the end of the transaction.
   Result<Row> lock(sql::Transaction& transaction, const std::string& id) const;
-  // The retry that has been due for longest and that nobody else has locked.
+  // The retry that has been due for longest and that nobody else has locked. If the consumer is
+  // ordered, only heads; with no such retry, a head that is HELD.
   Result<std::optional<Kept>> lock_due(sql::Transaction& transaction) const;
 
   // What a decision says about a message that has no row yet, and about one that has.
@@ -59,10 +66,13 @@ class Tables {
  private:
   struct Statements;
   [[nodiscard]] std::int64_t shift() const;
+  Result<std::optional<Kept>> lock_first(sql::Transaction& transaction,
+                                         const sql::Statement& statement, sql::Values values) const;
 
   const sql::Kind kind_;
   const std::string consumer_;
   const std::string queue_;
+  const bool ordered_;
   const std::function<Millis()> time_shift_;
   const Statements& sql_;
 };

@@ -159,4 +159,34 @@ class Check {
 
 Result<void> check_topology(const Topology& topology) { return Check(topology).run(); }
 
+std::string lane_queue(std::string_view queue, int lane) {
+  return std::string(queue) + "." + std::to_string(lane);
+}
+
+Topology with_lanes(Topology topology, const std::string& queue) {
+  const auto whole = std::find_if(topology.queues.begin(), topology.queues.end(),
+                                  [&](const auto& one) { return one.name == queue; });
+  if (whole == topology.queues.end()) return topology;
+  Topology::Queue lane_of = *whole;
+  lane_of.single_active = true;
+  topology.queues.erase(whole);
+  const std::string lanes = queue + ".lanes";
+  const std::string rest = queue + ".rest";
+  for (auto& binding : topology.bindings) {
+    if (binding.queue != queue) continue;
+    binding.queue.clear();
+    binding.to_exchange = lanes;
+  }
+  topology.exchanges.push_back({.name = rest});
+  topology.exchanges.push_back({.name = lanes, .type = Topology::Type::headers, .alternate = rest});
+  for (int lane = 0; lane < kLanes; ++lane) {
+    lane_of.name = lane_queue(queue, lane);
+    topology.queues.push_back(lane_of);
+    topology.bindings.push_back(
+        {.exchange = lanes, .pattern = "x-lane=" + std::to_string(lane), .queue = lane_of.name});
+  }
+  topology.bindings.push_back({.exchange = rest, .pattern = "#", .queue = lane_queue(queue, 0)});
+  return topology;
+}
+
 }  // namespace baton

@@ -8,6 +8,7 @@
 
 #include "broker/common/message.h"
 #include "broker/embedded/publisher.h"
+#include "broker/embedded/several_queues.h"
 #include "broker/embedded/subscription.h"
 #include "broker/embedded/topology_file.h"
 #include "broker/embedded/watcher.h"
@@ -35,7 +36,8 @@ class EmbeddedBroker final : public Broker {
   Result<std::unique_ptr<Publisher>> publisher() override {
     return std::unique_ptr<Publisher>(std::make_unique<EmbeddedPublisher>(path_));
   }
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view queue,
+  using Broker::subscribe;
+  Result<std::unique_ptr<Subscription>> subscribe(std::vector<std::string> queues,
                                                   const SubscribeOptions& options,
                                                   Deadline by) override;
   [[nodiscard]] std::string describe() const override { return "embedded:" + path_; }
@@ -186,7 +188,7 @@ Result<std::vector<QueueInfo>> EmbeddedBroker::queues(const Topology& topology, 
   return infos;
 }
 
-Result<std::unique_ptr<Subscription>> EmbeddedBroker::subscribe(std::string_view queue,
+Result<std::unique_ptr<Subscription>> EmbeddedBroker::subscribe(std::vector<std::string> queues,
                                                                 const SubscribeOptions& options,
                                                                 Deadline by) {
   std::shared_ptr<Watcher> watcher;
@@ -202,7 +204,18 @@ Result<std::unique_ptr<Subscription>> EmbeddedBroker::subscribe(std::string_view
     }
     watcher = watcher_;
   }
-  return EmbeddedSubscription::open(path_, queue, options, std::move(watcher), lease_, by);
+  std::vector<std::unique_ptr<EmbeddedSubscription>> opened;
+  for (const auto& queue : queues) {
+    auto one = EmbeddedSubscription::open(path_, queue, options, watcher, lease_, by);
+    if (!one) return one.error();
+    opened.push_back(std::move(*one));
+  }
+  if (opened.empty()) {
+    return Error{.code = Code::bad_request, .message = "a subscription is of at least one queue"};
+  }
+  if (opened.size() == 1) return std::unique_ptr<Subscription>(std::move(opened.front()));
+  return std::unique_ptr<Subscription>(
+      std::make_unique<SeveralQueues>(std::move(opened), std::move(watcher)));
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 namespace baton::broker {
 namespace {
 
-// Wake-ups only make it faster.
-constexpr Millis kLookEvery{100};
 // While there are messages, dead consumers are looked for only so often.
 constexpr Millis kDeadCheckEvery{50};
 // Of the bodies of one take: what a consumer has in memory, and how long others wait meanwhile.
@@ -30,11 +28,9 @@ EmbeddedSubscription::EmbeddedSubscription(std::unique_ptr<QueueFile> file, Pres
       watcher_(std::move(watcher)),
       prefetch_(prefetch) {}
 
-Result<std::unique_ptr<Subscription>> EmbeddedSubscription::open(const std::string& path,
-                                                                 std::string_view queue,
-                                                                 const SubscribeOptions& options,
-                                                                 std::shared_ptr<Watcher> watcher,
-                                                                 Millis lease, Deadline by) {
+Result<std::unique_ptr<EmbeddedSubscription>> EmbeddedSubscription::open(
+    const std::string& path, std::string_view queue, const SubscribeOptions& options,
+    std::shared_ptr<Watcher> watcher, Millis lease, Deadline by) {
   if (options.prefetch == 0 || options.prefetch > kMaxPrefetch) {
     return Error{.code = Code::bad_request,
                  .message = "prefetch is from 1 to " + std::to_string(kMaxPrefetch)};
@@ -59,7 +55,7 @@ Result<std::unique_ptr<Subscription>> EmbeddedSubscription::open(const std::stri
   made->presence_->show(*slot, *consumer, lease);
   if (auto done = transaction->commit(); !done) return done.error();
   made->watcher_->add(*made->presence_, *slot, *consumer);
-  return std::unique_ptr<Subscription>(std::move(made));
+  return made;
 }
 
 EmbeddedSubscription::~EmbeddedSubscription() {
@@ -79,21 +75,26 @@ Result<void> EmbeddedSubscription::check_usable() const {
 }
 
 Result<std::vector<Delivery>> EmbeddedSubscription::take(std::size_t most, Deadline by) {
-  if (auto usable = check_usable(); !usable) return usable.error();
   while (true) {
     const std::uint64_t seen = watcher_->seen();
-    const std::size_t room = prefetch_ - std::min(prefetch_, unsettled_.size());
-    if (const std::size_t wanted = std::min(most, room); wanted > 0) {
-      auto found = look(wanted, by);
-      if (!found) return end(std::move(found.error()));
-      if (!found->empty()) return found;
-    }
+    auto found = take_some(most, by);
+    if (!found || !found->empty()) return found;
     if (const Instant now = BootClock::now(); now >= by) {
       return std::vector<Delivery>();
     } else {
-      watcher_->wait(seen, std::min<Deadline>(by, now + kLookEvery));
+      watcher_->wait(seen, std::min<Deadline>(by, now + Watcher::kLookEvery));
     }
   }
+}
+
+Result<std::vector<Delivery>> EmbeddedSubscription::take_some(std::size_t most, Deadline by) {
+  if (auto usable = check_usable(); !usable) return usable.error();
+  const std::size_t room = prefetch_ - std::min(prefetch_, unsettled_.size());
+  const std::size_t wanted = std::min(most, room);
+  if (wanted == 0) return std::vector<Delivery>();
+  auto found = look(wanted, by);
+  if (!found) return end(std::move(found.error()));
+  return found;
 }
 
 Result<std::vector<Delivery>> EmbeddedSubscription::look(std::size_t most, Deadline by) {

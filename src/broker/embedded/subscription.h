@@ -16,16 +16,16 @@ namespace baton::broker {
 // ends, other consumers of the queue give back what it has.
 class EmbeddedSubscription final : public Subscription {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<Subscription>> open(const std::string& path,
-                                                                  std::string_view queue,
-                                                                  const SubscribeOptions& options,
-                                                                  std::shared_ptr<Watcher> watcher,
-                                                                  Millis lease, Deadline by);
+  [[nodiscard]] static Result<std::unique_ptr<EmbeddedSubscription>> open(
+      const std::string& path, std::string_view queue, const SubscribeOptions& options,
+      std::shared_ptr<Watcher> watcher, Millis lease, Deadline by);
   ~EmbeddedSubscription() override;
   EmbeddedSubscription(const EmbeddedSubscription&) = delete;
   EmbeddedSubscription& operator=(const EmbeddedSubscription&) = delete;
 
   Result<std::vector<Delivery>> take(std::size_t most, Deadline by) override;
+  // What there is now; waits at most for the file.
+  Result<std::vector<Delivery>> take_some(std::size_t most, Deadline by);
   Result<void> settle(std::span<const Settlement> settlements, Deadline by) override;
 
  private:

@@ -29,6 +29,8 @@ class Watcher {
   void remove(const Presence& presence);
 
   // A number that changes with every wake-up: take it before you look, wait if there was nothing.
+  // Wake-ups only make it faster: look again after kLookEvery in any case.
+  static constexpr Millis kLookEvery{100};
   [[nodiscard]] std::uint64_t seen();
   void wait(std::uint64_t seen, Deadline until);
 

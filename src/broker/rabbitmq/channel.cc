@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace baton::broker::rabbitmq {
+namespace {
+
+// What a server sends by itself, and is no reply.
+bool is_of_consumers(amqp_method_number_t method) {
+  return method == AMQP_BASIC_DELIVER_METHOD || method == AMQP_BASIC_CANCEL_METHOD;
+}
+
+}  // namespace
 
 Channel::Reply refusal(const amqp_channel_close_t& close) {
   constexpr std::size_t kMaxReplyText = 800;
@@ -42,7 +50,8 @@ Result<Channel::Reply> Channel::exchange(amqp_method_number_t method, void* fiel
       continue;
     }
     const amqp_frame_t& got = **frame;
-    if (got.channel != number_ || got.frame_type != AMQP_FRAME_METHOD) {
+    const bool is_method = got.channel == number_ && got.frame_type == AMQP_FRAME_METHOD;
+    if (!is_method || is_of_consumers(got.payload.method.id)) {
       if (!others) continue;
       if (auto taken = others(got); !taken) return taken.error();
       continue;

@@ -59,10 +59,11 @@ class RabbitmqBroker final : public Broker {
     return std::unique_ptr<Publisher>(std::make_unique<RabbitmqPublisher>(settings_));
   }
 
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view queue,
+  using Broker::subscribe;
+  Result<std::unique_ptr<Subscription>> subscribe(std::vector<std::string> queues,
                                                   const SubscribeOptions& options,
                                                   Deadline by) override {
-    return RabbitmqSubscription::open(settings_, queue, options, by);
+    return RabbitmqSubscription::open(settings_, std::move(queues), options, by);
   }
 
   [[nodiscard]] std::string describe() const override { return settings_.location; }

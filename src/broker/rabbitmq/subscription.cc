@@ -1,5 +1,7 @@
 #include "broker/rabbitmq/subscription.h"
 
+#include <charconv>
+
 #include "broker/common/message.h"
 
 namespace baton::broker::rabbitmq {
@@ -10,45 +12,63 @@ constexpr amqp_channel_t kConsume = 1;
 }  // namespace
 
 Result<std::unique_ptr<Subscription>> RabbitmqSubscription::open(const Settings& settings,
-                                                                 std::string_view queue,
+                                                                 std::vector<std::string> queues,
                                                                  const SubscribeOptions& options,
                                                                  Deadline by) {
   if (options.prefetch == 0 || options.prefetch > kMaxPrefetch) {
     return Error{.code = Code::bad_request,
                  .message = "prefetch is from 1 to " + std::to_string(kMaxPrefetch)};
   }
-  if (queue.empty() || queue.size() > kMaxShortText) {
+  for (const auto& queue : queues) {
+    if (!queue.empty() && queue.size() <= kMaxShortText) continue;
     return Error{
         .code = Code::bad_request,
         .message = "the name of a queue has from 1 to " + std::to_string(kMaxShortText) + " bytes"};
   }
-  auto connection = Connection::open(settings, "Baton consumer of " + std::string(queue), by);
+  if (queues.empty()) {
+    return Error{.code = Code::bad_request, .message = "a subscription is of at least one queue"};
+  }
+  auto connection = Connection::open(settings, "Baton consumer of " + queues.front(), by);
   if (!connection) return connection.error();
   std::unique_ptr<RabbitmqSubscription> made(
-      new RabbitmqSubscription(std::move(*connection), std::string(queue)));
+      new RabbitmqSubscription(std::move(*connection), std::move(queues)));
   if (auto consuming = made->consume(options.prefetch, by); !consuming) return consuming.error();
   return std::unique_ptr<Subscription>(std::move(made));
 }
 
 Result<void> RabbitmqSubscription::consume(std::size_t prefetch, Deadline by) {
   Channel channel(*connection_, kConsume);
+  // Without `global` it is the limit of each consumer that follows.
   amqp_basic_qos_t qos{.prefetch_count = static_cast<std::uint16_t>(prefetch)};
   auto limited = channel.ask(AMQP_BASIC_QOS_METHOD, &qos, by);
   if (!limited) return limited.error();
   if (limited->refused()) return connection_->broken(limited->text);
-  amqp_basic_consume_t consume{.queue = bytes_of(queue_)};
-  auto consuming = channel.ask(AMQP_BASIC_CONSUME_METHOD, &consume, by);
-  if (!consuming) return consuming.error();
-  if (!consuming->refused()) return {};
-  const std::string& where = connection_->settings().location;
-  if (consuming->code == AMQP_NOT_FOUND) {
-    return Error{.code = Code::bad_store,
-                 .message = "there is no queue '" + queue_ + "' in " + where};
+  // The first queues deliver while the others are asked for.
+  const auto others = [&](const amqp_frame_t& frame) { return take_frame(frame); };
+  for (std::size_t i = 0; i < queues_.size(); ++i) {
+    const std::string tag = std::to_string(i);
+    amqp_basic_consume_t consume{.queue = bytes_of(queues_[i]), .consumer_tag = bytes_of(tag)};
+    auto consuming = channel.ask(AMQP_BASIC_CONSUME_METHOD, &consume, by, others);
+    if (!consuming) return consuming.error();
+    if (consuming->refused()) return refused(queues_[i], *consuming);
   }
-  const bool forbidden = consuming->code == AMQP_ACCESS_REFUSED;
-  return Error{
-      .code = forbidden ? Code::unauthorized : Code::bad_store,
-      .message = "cannot consume queue '" + queue_ + "' of " + where + ": " + consuming->text};
+  return {};
+}
+
+Error RabbitmqSubscription::refused(const std::string& queue, const Channel::Reply& reply) const {
+  const std::string& where = connection_->settings().location;
+  if (reply.code == AMQP_NOT_FOUND) {
+    return {.code = Code::bad_store, .message = "there is no queue '" + queue + "' in " + where};
+  }
+  const bool forbidden = reply.code == AMQP_ACCESS_REFUSED;
+  return {.code = forbidden ? Code::unauthorized : Code::bad_store,
+          .message = "cannot consume queue '" + queue + "' of " + where + ": " + reply.text};
+}
+
+std::string RabbitmqSubscription::queue_of(std::string_view consumer) const {
+  std::size_t place = 0;
+  std::from_chars(consumer.data(), consumer.data() + consumer.size(), place);
+  return place < queues_.size() ? queues_[place] : queues_.front();
 }
 
 Error RabbitmqSubscription::end(Error error) {
@@ -73,11 +93,13 @@ Result<void> RabbitmqSubscription::take_frame(const amqp_frame_t& frame) {
     case AMQP_BASIC_DELIVER_METHOD:
       incoming_.begin(*static_cast<const amqp_basic_deliver_t*>(fields));
       return {};
-    case AMQP_BASIC_CANCEL_METHOD:
+    case AMQP_BASIC_CANCEL_METHOD: {
+      const auto& consumer = static_cast<const amqp_basic_cancel_t*>(fields)->consumer_tag;
       return Error{.code = Code::bad_store,
-                   .message = connection_->settings().location + ": the queue '" + queue_ +
-                              "' is gone, or has no leader",
+                   .message = connection_->settings().location + ": the queue '" +
+                              queue_of(view_of(consumer)) + "' is gone, or has no leader",
                    .retryable = true};
+    }
     case AMQP_CHANNEL_CLOSE_METHOD:
       return connection_->broken(refusal(*static_cast<const amqp_channel_close_t*>(fields)).text);
     default: return connection_->broken("an unexpected method");

@@ -1,6 +1,7 @@
 // A process that consumes or publishes, for tests that kill and stop it.
 //
-//   broker_client URL hold QUEUE COUNT          takes COUNT, prints "took", and keeps them; a line
+//   broker_client URL hold QUEUE COUNT [PREFETCH]
+//                                               takes COUNT, prints "took", and keeps them; a line
 //                                               on standard input makes it acknowledge them: it
 //                                               prints "acked" or "refused: …"
 //   broker_client URL consume QUEUE             takes and acknowledges, one line "got BODY" each
@@ -40,8 +41,9 @@ std::vector<baton::Settlement> acks(const std::vector<baton::Delivery>& deliveri
   return all;
 }
 
-void hold(baton::Broker& broker, const std::string& queue, std::size_t count) {
-  auto subscription = broker.subscribe(queue, {.prefetch = count}, soon()).value();
+void hold(baton::Broker& broker, const std::string& queue, std::size_t count,
+          std::size_t prefetch) {
+  auto subscription = broker.subscribe(queue, {.prefetch = prefetch}, soon()).value();
   std::vector<baton::Delivery> held;
   while (held.size() < count) {
     auto deliveries = subscription->take(count - held.size(), soon()).value();
@@ -105,7 +107,8 @@ int run(const std::vector<std::string>& words) {
   if (words.size() < 4) throw std::runtime_error("see the top of broker_client.cc");
   auto broker = baton::Broker::open(words[1]).value();
   if (words[2] == "hold") {
-    hold(*broker, words[3], std::stoul(words.at(4)));
+    const std::size_t count = std::stoul(words.at(4));
+    hold(*broker, words[3], count, words.size() > 5 ? std::stoul(words[5]) : count);
   } else if (words[2] == "consume") {
     consume(*broker, words[3]);
   } else {

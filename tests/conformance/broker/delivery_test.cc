@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "harness.h"
 
 namespace baton::test {
@@ -124,6 +126,56 @@ TEST_F(Deliveries, settling_twice_or_what_one_does_not_have_is_an_error) {
   EXPECT_FALSE(subscription->settle({&again, 1}, soon()));
   // The subscription has ended.
   EXPECT_FALSE(subscription->take(1, in(Millis(100))));
+}
+
+TEST_F(Deliveries, a_subscription_of_several_queues_gets_all_of_them_each_in_its_order) {
+  Topology topology = simple({});
+  for (const char* queue : {"a", "b", "c"}) {
+    topology.queues.push_back({.name = name(queue)});
+    topology.bindings.push_back(
+        {.exchange = name("events"), .pattern = queue, .queue = name(queue)});
+  }
+  declare(topology);
+  auto publisher = broker_->publisher().value();
+  std::vector<Message> messages;
+  for (int i = 10; i < 30; ++i) {
+    for (const char* queue : {"a", "b", "c"}) {
+      messages.push_back(message(queue, queue + std::to_string(i)));
+    }
+  }
+  publish_all(*publisher, messages);
+  const std::vector<std::string> queues{name("a"), name("b"), name("c")};
+  std::map<char, std::vector<std::string>> got;
+  std::size_t count = 0;
+  {
+    auto subscription = broker_->subscribe(queues, {.prefetch = 4}, soon()).value();
+    const auto most = take(*subscription, 12);  // the prefetch of each
+    ASSERT_EQ(most.size(), 12U);
+    EXPECT_TRUE(subscription->take(1, in(Millis(200))).value().empty());
+    std::vector<Delivery> acked;
+    for (const Delivery& one : most) {
+      if (one.message.body[0] != 'a') acked.push_back(one);
+    }
+    ack(*subscription, acked);
+    for (const auto& one : acked) got[one.message.body[0]].push_back(one.message.body);
+    count = acked.size();
+    EXPECT_EQ(count, 8U);
+  }
+  auto subscription = broker_->subscribe(queues, {.prefetch = 4}, soon()).value();
+  while (count < 60) {
+    const auto some = take(*subscription, 1);
+    ASSERT_FALSE(some.empty());
+    for (const auto& one : some) got[one.message.body[0]].push_back(one.message.body);
+    count += some.size();
+    ack(*subscription, some);
+  }
+  for (const auto& [queue, all] : got) {
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end())) << queue;
+    EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 20U) << queue;
+  }
+  const auto missing = broker_->subscribe({name("a"), name("nobody")}, {}, soon());
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message.find(name("nobody")), std::string::npos);
 }
 
 TEST_F(Deliveries, only_one_consumer_of_a_single_active_queue_gets_messages) {

@@ -47,6 +47,42 @@ TEST_F(Processes, a_killed_active_consumer_is_followed_by_the_next) {
   EXPECT_EQ(bodies(take(*subscription, 2)), (std::vector<std::string>{"one", "two"}));
 }
 
+// What an ordered consumer stands on: whoever is active next gets first what came back, in the
+// order in which it was published, and then what is new.
+TEST_F(Processes, what_active_consumers_leave_behind_comes_again_in_its_order) {
+  Topology topology = simple({"q"});
+  topology.queues[0].single_active = true;
+  declare(topology);
+  auto publisher = broker_->publisher().value();
+  std::vector<Message> messages;
+  std::vector<std::string> all;
+  for (int i = 100; i < 130; ++i) {
+    all.push_back(std::to_string(i));
+    messages.push_back(message("k", all.back()));
+  }
+  publish_all(*publisher, messages);
+  for (const char* most : {"5", "8", "3"}) {
+    Process consumer(client_process({"hold", name("q"), most, "8"}));
+    ASSERT_TRUE(consumer.wait_for_out("took\n")) << consumer.err();
+    consumer.kill(SIGKILL);
+  }
+  {
+    auto subscription = broker_->subscribe(name("q"), {.prefetch = 8}, soon()).value();
+    const auto first = take(*subscription, 4);
+    EXPECT_EQ(bodies(first), std::vector<std::string>(all.begin(), all.begin() + 4));
+    ack(*subscription, {first[0], first[1]});
+  }  // says goodbye; what it had, taken or not, goes back
+  auto subscription = broker_->subscribe(name("q"), {.prefetch = 8}, soon()).value();
+  std::vector<std::string> got;
+  while (got.size() < 28) {
+    const auto some = take(*subscription, 1);
+    ASSERT_FALSE(some.empty());
+    for (const auto& body : bodies(some)) got.push_back(body);
+    ack(*subscription, some);
+  }
+  EXPECT_EQ(got, std::vector<std::string>(all.begin() + 2, all.end()));
+}
+
 // A consumer stands still, as its machine does when it swaps, and comes back.
 TEST_F(Processes, what_a_stopped_consumer_had_is_delivered_to_others_and_its_acks_are_refused) {
   fill(2);
