@@ -1,0 +1,81 @@
+#include "apps/documents/ingestion/service.h"
+
+#include "apps/documents/common/problem.h"
+#include "apps/documents/common/topology.h"
+#include "apps/documents/ingestion/document_store.h"
+#include "apps/documents/ingestion/postgres_tables.sql.h"
+#include "apps/documents/ingestion/sqlite_tables.sql.h"
+#include "apps/documents/ingestion/submit.h"
+#include "baton/event.h"
+
+namespace baton::documents::ingestion {
+namespace {
+
+namespace tables = embedded::apps_documents_ingestion;
+
+// What an answer of GET /documents/{id} tells of an event.
+nlohmann::json details_of(const nlohmann::json& payload) {
+  nlohmann::json details = nlohmann::json::object();
+  for (const char* name : {"reasons", "stage", "reason", "classification", "language", "wordCount",
+                           "keywords", "checksum"}) {
+    if (const auto found = payload.find(name); found != payload.end()) details[name] = *found;
+  }
+  return details;
+}
+
+Handled follow(Work& work) {
+  const auto payload = work.payload();
+  const auto status = proved_by(work.event().type, payload.value("stage", ""));
+  if (!status) return business_error("an event that says nothing about a state");
+  work.log_field("status", std::string(status->name));
+  if (!raise_status(work.tx, work.document(), *status, details_of(payload))) {
+    return business_error("there is no such document");
+  }
+  return done();
+}
+
+http::Response show(sql::Connection& database, const http::Request& request) {
+  const std::string id(request.parameter("id"));
+  auto document = is_event_id(id) ? find_document(Tx(database), id) : std::nullopt;
+  if (!document) return problem(404, "Not found", "there is no such document");
+  return {.body = dump(*document) + "\n"};
+}
+
+void count_by_status(const Tx& tx, observe::Metrics& metrics) {
+  for (const char* status : {"UPLOADED", "VALIDATED", "REJECTED", "FAILED", "ENRICHED"}) {
+    const auto rows =
+        tx.query("SELECT count(*) FROM documents WHERE status = $1", {std::string(status)});
+    metrics.gauge("documents_by_status", "Documents in a state.", {{"status", status}})
+        .set(static_cast<double>(rows.front().integer(0)));
+  }
+}
+
+}  // namespace
+
+ServiceSpec make_service(const ServiceContext& context) {
+  const auto log = context.log.named("documents.ingestion");
+  return {.postgres_tables = tables::postgres_tables_sql,
+          .sqlite_tables = tables::sqlite_tables_sql,
+          .publishes = true,
+          .queue = std::string(queue::status),
+          .handle = follow,
+          .add_routes =
+              [&database = context.database, log](http::Router& router) {
+                router.add("POST", "/documents",
+                           with_database(database, [log](auto& session, const auto& request) {
+                             return submit(session, request, log);
+                           }));
+                router.add("GET", "/documents",
+                           with_database(database, [](auto& session, const auto& request) {
+                             return list_documents(Tx(session), request);
+                           }));
+                router.add("GET", "/documents/{id}", with_database(database, show));
+              },
+          .housekeeping =
+              [&metrics = context.metrics](const Tx& tx) {
+                forget_old_answers(tx);
+                count_by_status(tx, metrics);
+              }};
+}
+
+}  // namespace baton::documents::ingestion

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "baton/clock.h"
+
+namespace baton::documents {
+
+// A process of a service, started again when it dies: at once at first, then after 0.2 to 5 s.
+class Replica {
+ public:
+  struct How {
+    std::string instance;  // validation-2
+    std::vector<std::string> arguments;
+    std::vector<std::string> environment;  // NAME=value: what others must not read in `ps`
+    std::string log_file;
+    std::string run_file;
+  };
+  explicit Replica(How how) : how_(std::move(how)) {}
+
+  // Starts it if it does not run and its pause is over; takes note of its end. True if it ended.
+  bool tend(Instant now);
+  void signal(int number) const;
+  [[nodiscard]] bool running() const { return pid_ != 0; }
+
+  [[nodiscard]] const std::string& instance() const { return how_.instance; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] int restarts() const { return restarts_; }
+  [[nodiscard]] const std::string& last_end() const { return last_end_; }
+  // Where it serves; empty: it does not yet.
+  [[nodiscard]] std::string url() const;
+  void retire() { retired_ = true; }  // it is not started again
+
+ private:
+  void start(Instant now);
+
+  How how_;
+  pid_t pid_ = 0;
+  bool retired_ = false;
+  int restarts_ = -1;
+  int quick_ends_ = 0;
+  Instant started_{};
+  Instant not_before_{};
+  std::string last_end_;
+};
+
+}  // namespace baton::documents

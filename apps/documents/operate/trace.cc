@@ -1,0 +1,113 @@
+#include "apps/documents/operate/trace.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "apps/common/start.h"
+#include "apps/documents/common/work.h"
+
+namespace baton::documents {
+namespace {
+
+struct Step {
+  std::string at;  // RFC 3339
+  std::string service;
+  std::string what;
+  std::string document;
+  std::string about;
+};
+
+// What a service tells: time, what, document, about; $1 is the correlation id. TIME(x) is a time.
+struct Source {
+  const char* service;
+  const char* sql;
+};
+constexpr Source kSources[] = {
+    {"ingestion",
+     "SELECT TIME(created_at), 'submitted', id, title FROM documents WHERE correlation_id = $1"},
+    {"ingestion",
+     "SELECT TIME(updated_at), 'is now ' || status, id, '' FROM documents"
+     " WHERE correlation_id = $1 AND status_rank > 0"},
+    {"validation",
+     "SELECT TIME(validated_at), result, document_id, reasons FROM validations"
+     " WHERE correlation_id = $1"},
+    {"enrichment",
+     "SELECT TIME(enriched_at), 'enriched', document_id, classification || ', ' || language"
+     " FROM enrichments WHERE correlation_id = $1"},
+    {"audit",
+     "SELECT TIME(recorded_at), 'recorded ' || event_type, document_id, CASE WHEN EXISTS"
+     " (SELECT 1 FROM audit_seal s WHERE s.audit_id = a.id) THEN 'sealed' ELSE 'not sealed' END"
+     " FROM audit_log a WHERE correlation_id = $1"},
+    {"notification",
+     "SELECT TIME(sent_at), 'told ' || user_id || ' by ' || channel, document_id, subject"
+     " FROM notification_history WHERE correlation_id = $1"},
+};
+
+std::string with_times(const Tx& tx, std::string sql) {
+  const auto at = sql.find("TIME(");
+  const auto end = sql.find(')', at);
+  return sql.replace(at, end + 1 - at, tx.time(sql.substr(at + 5, end - at - 5)));
+}
+
+void add_troubles(const Tx& tx, const std::string& service, const std::string& correlation_id,
+                  std::vector<Step>& steps) {
+  const std::string at =
+      tx.on_postgres() ? tx.time("last_failed_at")
+                       : "strftime('%Y-%m-%dT%H:%M:%fZ', last_failed_at / 1000.0, 'unixepoch')";
+  for (const auto& row : tx.query("SELECT " + at +
+                                      ", status, type, aggregate_id, last_error FROM inbox_events"
+                                      " WHERE correlation_id = $1",
+                                  {correlation_id})) {
+    steps.push_back(
+        {row.text(0), service, row.text(1) + " " + row.text(2), row.text(3), row.text(4)});
+  }
+}
+
+Result<std::vector<Step>> steps_of(const Places& places, const std::string& correlation_id) {
+  std::vector<Step> steps;
+  try {
+    for (const char* service : {"ingestion", "validation", "enrichment", "audit", "notification"}) {
+      const auto session = need(places.look_into(service));
+      const Tx tx(*session);
+      for (const Source& source : kSources) {
+        if (std::string_view(source.service) != service) continue;
+        for (const auto& row : tx.query(with_times(tx, source.sql), {correlation_id})) {
+          steps.push_back({row.text(0), service, row.text(1), row.text(2), row.text(3)});
+        }
+      }
+      add_troubles(tx, service, correlation_id, steps);
+    }
+  } catch (const SqlError& failed) {
+    return failed.error;
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const Step& a, const Step& b) { return a.at < b.at; });
+  return steps;
+}
+
+}  // namespace
+
+Result<int> trace(const Places& places, const std::string& correlation_id, bool json) {
+  const auto steps = steps_of(places, correlation_id);
+  if (!steps) return steps.error();
+  for (const Step& step : *steps) {
+    if (json) {
+      std::printf("%s\n", dump({{"at", step.at},
+                                {"service", step.service},
+                                {"what", step.what},
+                                {"documentId", step.document},
+                                {"about", step.about}})
+                              .c_str());
+    } else {
+      std::printf("%s  %-12s  %-28s %s  %s\n", step.at.c_str(), step.service.c_str(),
+                  step.what.c_str(), step.document.c_str(), step.about.c_str());
+    }
+  }
+  if (!steps->empty()) return apps::kOk;
+  std::fprintf(stderr, "nothing has the correlation id %s\n", correlation_id.c_str());
+  return apps::kError;
+}
+
+}  // namespace baton::documents

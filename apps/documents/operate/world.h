@@ -1,0 +1,56 @@
+#pragma once
+
+// What `documents verify` looks at: the rows of all five databases, as they are.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "apps/documents/audit/audit_table.h"
+#include "apps/documents/operate/places.h"
+
+namespace baton::documents {
+
+struct World {
+  struct Document {
+    std::string owner;
+    std::string status;
+    std::string stage;  // of FAILED
+    bool operator==(const Document&) const = default;
+  };
+  struct Emitted {
+    std::string service, event_id, type, document, status;
+  };
+  struct Trouble {  // a row of an inbox
+    std::string service, status, event_id, type, document, error;
+  };
+  struct Recorded {
+    std::string event_id, type, document;
+  };
+  struct Told {
+    std::string event_id, channel, user;
+    bool operator<(const Told& other) const {
+      return std::tie(event_id, channel, user) <
+             std::tie(other.event_id, other.channel, other.user);
+    }
+  };
+
+  std::map<std::string, Document> documents;    // by id
+  std::map<std::string, std::string> verdicts;  // of documents: VALIDATED or REJECTED
+  std::set<std::string> enriched;               // documents
+  std::vector<Emitted> emitted;                 // all outboxes
+  std::vector<Trouble> troubles;                // all inboxes
+  std::vector<Recorded> recorded;               // the audit log
+  audit::ChainReport chain;
+  std::vector<Told> told;
+  std::set<std::pair<std::string, std::string>> switched_off;  // user, channel
+  std::optional<std::vector<std::string>> spooled;             // idempotency keys
+};
+
+[[nodiscard]] Result<World> read_world(const Places& places);
+
+}  // namespace baton::documents
