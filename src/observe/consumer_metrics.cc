@@ -77,7 +77,8 @@ ConsumerMetrics::~ConsumerMetrics() = default;
 void ConsumerMetrics::count(const ConsumerNote& note) const {
   using Kind = ConsumerNote::Kind;
   switch (note.kind) {
-    case Kind::received: break;
+    case Kind::received:
+    case Kind::held: break;  // its gauge is counted
     case Kind::processed:
       impl_->done.add();
       impl_->observe_age(note);

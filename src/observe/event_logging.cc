@@ -11,6 +11,7 @@ LogLevel level_of(ConsumerNote::Kind kind) {
     case Kind::received:
     case Kind::processed:
     case Kind::skipped:
+    case Kind::held:
     case Kind::resumed:
     case Kind::breaker_closed: return LogLevel::info;
     case Kind::rejected:
