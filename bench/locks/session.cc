@@ -54,6 +54,11 @@ std::string Session::run_both(const char* first, const char* second,
   return value;
 }
 
+std::string Session::run_once(const char* sql, const std::vector<const char*>& params) {
+  return take(PQexecParams(connection_, sql, static_cast<int>(params.size()), nullptr,
+                           params.data(), nullptr, nullptr, 0));
+}
+
 void Session::await_notification() {
   for (;;) {
     if (PQconsumeInput(connection_) == 0) throw std::runtime_error(PQerrorMessage(connection_));

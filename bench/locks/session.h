@@ -27,6 +27,9 @@ class Session {
   // Runs a prepared statement; gives the first column of its first row, or nothing.
   std::string run(const char* name, const std::vector<const char*>& params);
 
+  // The same of a statement that is not prepared.
+  std::string run_once(const char* sql, const std::vector<const char*>& params);
+
   // For what takes a connection of its caller.
   [[nodiscard]] PGconn* postgres() { return connection_; }
 

@@ -300,9 +300,9 @@ Result<bool> Engine::look() {
     const auto read = std::find_if(reads.begin(), reads.end(), [&](const LaneRead& one) {
       return one.lane.number == page.lane;
     });
-    lane.look->add(read->read, page.page);
-    lane.messages.add(std::move(page.messages));
     any = any || page.page.more || !page.page.rows.empty();
+    lane.look->add(read->read, std::move(page.page));
+    lane.messages.add(std::move(page.messages));
   }
   drop_fenced(looked.fenced);
   wakeup_.looked(any);

@@ -73,7 +73,7 @@ std::optional<Read> Look::next_read() const {
   return Read{.known = known_};
 }
 
-void Look::add(const Read& read, const Page& page) {
+void Look::add(const Read& read, Page page) {
   const bool first = !read.now;
   const Snapshot now = first ? page.now : *read.now;
   if (first) {
@@ -84,30 +84,32 @@ void Look::add(const Read& read, const Page& page) {
       looks_.push_back({.number = ++last_look_, .now = now});
     }
   }
-  std::vector<Row> rows = page.rows;
+  std::vector<Row>& rows = page.rows;
   std::sort(rows.begin(), rows.end(),
             [](const Row& a, const Row& b) { return a.position < b.position; });
-  for (const Row& row : rows) {
+  const Position last = rows.empty() ? read.behind : rows.back().position;
+  for (Row& row : rows) {
     ++looks_.back().unsettled;
-    enqueue(row, looks_.back().number);
+    enqueue(std::move(row), looks_.back().number);
   }
   if (page.more) {
-    page_ = Paging{.now = now, .behind = rows.empty() ? read.behind : rows.back().position};
+    page_ = Paging{.now = now, .behind = last};
   } else {
     page_.reset();
     known_ = now;
   }
 }
 
-void Look::enqueue(const Row& row, std::uint64_t look) {
-  Queued queued{.row = row, .look = look, .waits_since = {}};
-  if (look != 0 && held_.contains(row.aggregate)) {
-    decide(queued, {.kind = Mark::Kind::hold, .attempts = row.attempts});
+void Look::enqueue(Row row, std::uint64_t look) {
+  Queued queued{.row = std::move(row), .look = look, .waits_since = {}};
+  const Row& its = queued.row;
+  if (look != 0 && held_.contains(its.aggregate)) {
+    decide(queued, {.kind = Mark::Kind::hold, .attempts = its.attempts});
     return;
   }
-  auto& queue = queues_[row.aggregate];
+  auto& queue = queues_[its.aggregate];
+  if (queue.empty()) ready_.emplace(its.position, its.aggregate);
   queue.push_back(std::move(queued));
-  if (queue.size() == 1) ready_.emplace(row.position, row.aggregate);
   ++undecided_;
 }
 
@@ -195,7 +197,7 @@ void Look::confirm(Position position, PublishOutcome outcome, const std::string&
   }
   switch (blame) {
     case Blame::nobody: {
-      const Queued queued = first;
+      const Queued queued = std::move(first);
       queues_.at(aggregate).pop_front();
       --undecided_;
       decide(queued, {.kind = Mark::Kind::sent, .attempts = queued.row.attempts});
@@ -203,7 +205,7 @@ void Look::confirm(Position position, PublishOutcome outcome, const std::string&
       break;
     }
     case Blame::event: {
-      const Queued queued = first;
+      const Queued queued = std::move(first);
       queues_.at(aggregate).pop_front();
       --undecided_;
       returned(queued, why);

@@ -31,6 +31,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -164,7 +165,7 @@ class BATON_EXPORT Look {
 
   // The next page; none while memory is full.
   [[nodiscard]] std::optional<Read> next_read() const;
-  void add(const Read& read, const Page& page);
+  void add(const Read& read, Page page);
   // The look that was begun has more pages.
   [[nodiscard]] bool between_pages() const { return page_.has_value(); }
 
@@ -217,7 +218,7 @@ class BATON_EXPORT Look {
     Position probe = 0;  // the one message that may try
   };
 
-  void enqueue(const Row& row, std::uint64_t look);
+  void enqueue(Row row, std::uint64_t look);
   void decide(const Queued& queued, Mark mark);
   // Its aggregate waits in the retry index from now on, behind `queued`, which has its mark.
   void hold_followers(const std::string& aggregate);
@@ -234,7 +235,8 @@ class BATON_EXPORT Look {
   std::deque<Taken> looks_;    // those that are not settled, and the one that is being read
   bool settled_rows_ = false;  // since the last checkpoint
 
-  std::map<std::string, std::deque<Queued>> queues_;  // by aggregate; only the first is published
+  // By aggregate; only the first is published. Most have but one: a list is small.
+  std::map<std::string, std::list<Queued>> queues_;
   std::map<Position, std::string> ready_;             // the first ones that are not unconfirmed
   std::map<Position, std::string> unconfirmed_;
   std::set<std::string> held_;  // aggregates with rows in the index, or with a mark for it to come
