@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 
 #include "baton/memory_store.h"
@@ -387,6 +388,27 @@ TEST_F(PostgresRelay, an_event_whose_row_is_moved_to_another_slot_is_marked) {
   for (int i = 0; i < 20; ++i) {
     session_.sql("UPDATE outbox_events SET slot = (slot + 1) & 7 WHERE status = 'PENDING'");
   }
+  EXPECT_TRUE(all_sent()) << errors();
+}
+
+TEST_F(PostgresRelay, an_owner_that_is_overtaken_before_it_marks_marks_nothing) {
+  Session newer(database_.url());
+  std::atomic<bool> overtaken{false};
+  auto with = options();
+  with.on_event = [&](const RelayEvent& event) {  // it is confirmed, and not marked yet
+    if (event.kind != RelayEvent::Kind::published || overtaken.exchange(true)) return;
+    newer.sql("UPDATE outbox_lane SET token = token + 1000000");
+  };
+  const Spy spy(broker_, "all");
+  const auto former = start(with);
+  ASSERT_TRUE(sleeps(*former)) << errors();
+  const auto id = add("o-1");
+  ASSERT_TRUE(poll_until([&] { return former->stats().lanes_owned == 0; })) << errors();
+  EXPECT_TRUE(spy.wait_for(1));
+  EXPECT_EQ(status(id), "PENDING");
+  former->stop();
+  session_.sql("UPDATE outbox_lane SET token = 0");
+  const auto relay = start();
   EXPECT_TRUE(all_sent()) << errors();
 }
 
