@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace baton::observe {
 namespace {
@@ -46,8 +47,11 @@ class ProcessorMetrics::Impl {
   }
 
  private:
-  // What cannot be read keeps its values; the processors themselves tell their errors.
+  // What cannot be read keeps its values.
   void watch(const std::stop_token& stop) const {
+    const Counter failures =
+        metrics_->counter("baton_processor_read_failures_total",
+                          "Times that the database of the log could not be read.");
     std::mutex mutex;
     std::condition_variable_any woken;
     std::unique_lock lock(mutex);
@@ -56,12 +60,13 @@ class ProcessorMetrics::Impl {
       if (admin == nullptr) {
         if (auto opened = ProcessorAdmin::open(database_)) admin = std::move(*opened);
       }
-      if (admin != nullptr) {
-        if (const auto states = admin->list()) {
-          for (const ProcessorState& state : *states) show(state);
-        } else {
-          admin.reset();  // its session may be over
-        }
+      const auto states =
+          admin == nullptr ? Result<std::vector<ProcessorState>>(Error{}) : admin->list();
+      if (states) {
+        for (const ProcessorState& state : *states) show(state);
+      } else {
+        failures.add();
+        admin.reset();  // its session may be over
       }
       woken.wait_for(lock, stop, every_, [] { return false; });
     }

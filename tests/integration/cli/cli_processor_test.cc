@@ -167,7 +167,8 @@ TEST_F(CliProcessor, a_rebuild_shows_its_progress_and_ends_when_the_tables_are_e
   auto rebuild = start(on({"rebuild", "counts_view"}));
   ASSERT_TRUE(rebuild->wait_for_err("rebuilding counts_view: 0%, position 0 of 6\n"))
       << rebuild->err();
-  EXPECT_TRUE(rebuild->running());
+  ASSERT_TRUE(shows(R"("rebuild_status":"RUNNING")"));
+  EXPECT_FALSE(rebuild->wait(std::chrono::seconds(1))) << "it has not waited";
   held_ = false;
   ends(*rebuild, 0);
   EXPECT_EQ(rebuild->out(), "counts_view is rebuilt\n");

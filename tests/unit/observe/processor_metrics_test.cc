@@ -23,8 +23,11 @@ class ProcessorMetricsTest : public ::testing::Test {
  protected:
   // The value of one series; -1 if it is not there.
   [[nodiscard]] double value(const std::string& name) const {
+    return series("baton_processor_" + name + "{processor=\"totals\"}");
+  }
+  [[nodiscard]] double series(const std::string& name) const {
     const std::string text = "\n" + metrics->text();
-    const auto found = text.find("\nbaton_processor_" + name + "{processor=\"totals\"} ");
+    const auto found = text.find("\n" + name + " ");
     return found == std::string::npos ? -1 : std::atof(text.c_str() + text.find(' ', found));
   }
 
@@ -63,6 +66,7 @@ TEST_F(ProcessorMetricsTest, a_processor_is_shown_as_its_database_shows_it) {
 TEST_F(ProcessorMetricsTest, the_database_is_read_now_and_then_also_if_it_comes_later) {
   const std::string path = (dir_ / "log.db").string();
   const ProcessorMetrics processors(metrics, "sqlite:" + path, 5ms);
+  ASSERT_TRUE(poll_until([&] { return series("baton_processor_read_failures_total") >= 1; }));
   std::ofstream(path).flush();
   const auto connection = sql::Connection::open("sqlite:" + path).value();
   install_event_log(connection->sqlite()).value();
