@@ -1,7 +1,7 @@
 // Three nodes poll orders, inventory and warehouse tasks while rows are written, and publish what
-// they find; two subscribers count it. The node that publishes is killed in the middle of a poll,
-// one stands still for longer than its lock lasts, and a subscriber is killed. At the end every row
-// of the source must have become exactly one event, with exactly one effect.
+// they find; two counters subscribe to it. The node that publishes is killed in the middle of a
+// poll, one stands still for longer than its lock lasts, and a counter is killed. At the end every
+// row of the source must have become exactly one event, with exactly one effect.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -71,7 +71,7 @@ class WarehouseDemo {
                             const std::string& sql);
   [[nodiscard]] sql::Rows ask(const std::string& sql) const { return ask(data_, sql); }
   [[nodiscard]] std::int64_t count(const std::string& sql) const { return count(data_, sql); }
-  [[nodiscard]] std::int64_t effects_of(const std::string& subscriber) const;
+  [[nodiscard]] std::int64_t effects_of(const std::string& counter) const;
   std::string picture();
   std::string picture_of_nodes();
   [[nodiscard]] std::string publisher();
@@ -82,7 +82,7 @@ class WarehouseDemo {
   Polling stop_while_polling(const Actor& node);
   bool polled_by_another(const Polling& poll) const;
   void kill_node(Actor& node);
-  void kill_subscriber(Actor& subscriber);
+  void kill_counter(Actor& counter);
   void pause_node(Actor& node);
   [[nodiscard]] bool was_refused(const Actor& node) const;
   int verdict(int verified);
@@ -130,9 +130,9 @@ std::int64_t WarehouseDemo::count(const std::unique_ptr<sql::Connection>& databa
   return rows.empty() ? 0 : rows.front().integer(0);
 }
 
-std::int64_t WarehouseDemo::effects_of(const std::string& subscriber) const {
+std::int64_t WarehouseDemo::effects_of(const std::string& counter) const {
   return count(effects_,
-               "SELECT count(*) FROM warehouse_effect WHERE counted_by = '" + subscriber + "'");
+               "SELECT count(*) FROM warehouse_effect WHERE counted_by = '" + counter + "'");
 }
 
 Actor& WarehouseDemo::actor(const std::string& name) {
@@ -149,11 +149,11 @@ std::string WarehouseDemo::publisher() {
 }
 
 std::string WarehouseDemo::picture() {
-  std::string out = picture_of_nodes() + "\n  SUBSCRIBER  STATE     EFFECTS\n";
+  std::string out = picture_of_nodes() + "\n  COUNTER  STATE    EFFECTS\n";
   std::array<char, 160> line{};
   for (const Actor& actor : stage_.actors()) {
     if (!actor.name.starts_with("count")) continue;
-    std::snprintf(line.data(), line.size(), "  %-11s %-9s %7lld\n", actor.name.c_str(),
+    std::snprintf(line.data(), line.size(), "  %-8s %-8s %7lld\n", actor.name.c_str(),
                   actor.state.c_str(), static_cast<long long>(effects_of(actor.name)));
     out += line.data();
   }
@@ -175,16 +175,16 @@ std::string WarehouseDemo::picture_of_nodes() {
     polls[row.text(0)] = row.text(1);
   }
   std::string out =
-      "  NODE        STATE       POLLS   EVENTS: order  inventory   wes   PUBLISHES  POLLS NOW\n";
+      "  NODE     STATE    POLLS  EVENTS: order inventory  wes  RELAY  POLLS NOW (TOKEN)\n";
   const auto or_zero = [](const std::string& text) { return text.empty() ? "0" : text.c_str(); };
   const std::string publishes = publisher();
   for (const Actor& node : stage_.actors()) {
     if (!node.name.starts_with("node")) continue;
     std::array<char, 160> line{};
     const auto now = polling(node.name);
-    const std::string what = now ? now->type + " (token " + std::to_string(now->token) + ")" : "-";
+    const std::string what = now ? now->type + " (" + std::to_string(now->token) + ")" : "-";
     auto& mine = events[node.name];
-    std::snprintf(line.data(), line.size(), "  %-11s %-9s %7s   %13s %10s %5s   %-9s  %s\n",
+    std::snprintf(line.data(), line.size(), "  %-8s %-8s %5s  %13s %9s %4s  %-5s  %s\n",
                   node.name.c_str(), node.state.c_str(), or_zero(polls[node.name]),
                   or_zero(mine["order"]), or_zero(mine["inventory"]), or_zero(mine["wes"]),
                   node.name == publishes ? "yes" : "-", what.c_str());
@@ -242,28 +242,27 @@ void WarehouseDemo::kill_node(Actor& node) {
   killed_ = stop_while_polling(node);
   killed_node_ = node.name;
   stage_.kill(node);
-  stage_.say(node.name + ", which publishes, is killed (SIGKILL) in the middle of a poll of " +
-             killed_->type + ", with token " + std::to_string(killed_->token));
+  stage_.say(node.name + ", the relay, is killed (SIGKILL) while it polls " + killed_->type +
+             " with token " + std::to_string(killed_->token));
   if (!stage_.wait_until([&] { return polled_by_another(*killed_); })) stage_.fail();
   stage_.say("its lock ran out: " + killed_->type + " is polled by another node");
   const auto taken = [&] { return !publisher().empty() && publisher() != killed_node_; };
   if (!stage_.wait_until(taken)) stage_.fail();
-  stage_.say("its lane of the outbox, too: " + publisher() + " publishes");
+  stage_.say("so did its lane of the outbox: " + publisher() + " is the relay now");
 }
 
-void WarehouseDemo::kill_subscriber(Actor& subscriber) {
-  stage_.wait_until([&] { return effects_of(subscriber.name) > 0; });
-  stage_.kill(subscriber);
-  stage_.say(subscriber.name +
-             " is killed (SIGKILL); what it had not acknowledged is delivered again");
+void WarehouseDemo::kill_counter(Actor& counter) {
+  stage_.wait_until([&] { return effects_of(counter.name) > 0; });
+  stage_.kill(counter);
+  stage_.say(counter.name + " is killed (SIGKILL): the other one gets what it had not finished");
 }
 
 void WarehouseDemo::pause_node(Actor& node) {
   paused_ = stop_while_polling(node);
   paused_node_ = node.name;
   node.state = "paused";
-  stage_.say(node.name + " is paused (SIGSTOP) in the middle of a poll of " + paused_->type +
-             ", with token " + std::to_string(paused_->token));
+  stage_.say(node.name + " is paused (SIGSTOP) while it polls " + paused_->type + " with token " +
+             std::to_string(paused_->token));
   if (!stage_.wait_until([&] { return polled_by_another(*paused_); })) stage_.fail();
   stage_.say("its lock ran out: another node has polled " + paused_->type);
   node.state = "working";
@@ -319,8 +318,7 @@ void WarehouseDemo::enter_all() {
 
 int WarehouseDemo::run() {
   std::printf(
-      "Baton demo: 3 nodes poll 3 types of observers and publish events, 2 subscribers count "
-      "them.\n"
+      "Baton demo: 3 nodes poll 3 types of observers and publish events, which 2 counters count.\n"
       "All on SQLite files, TTL 2 s.\n\n");
   std::fflush(stdout);
   data_ = sql::Connection::open(at("data.db"), {.name = "data"}).value();
@@ -331,10 +329,10 @@ int WarehouseDemo::run() {
       command("generate", {"--rate", "60", "--seconds", "18", "--late", "1s", "--tick", "50ms"}),
       directory_ + "/generate.log");
   enter_all();
-  stage_.say("3 nodes and 2 subscribers started; rows are written, late and with equal times");
+  stage_.say("3 nodes and 2 counters started; rows are written, late and with equal times");
   stage_.wait_until([&] { return count("SELECT count(*) FROM outbox_events") >= 100; });
   kill_node(actor(publisher()));
-  kill_subscriber(actor("count-1"));
+  kill_counter(actor("count-1"));
   pause_node(actor(killed_node_ == "node-1" ? "node-2" : "node-1"));
   bool written = false;
   stage_.wait_until([&] { return written = written || waitpid(generator, nullptr, WNOHANG) != 0; });
