@@ -85,6 +85,8 @@ class Display {
     std::fflush(stdout);
   }
 
+  [[nodiscard]] bool ready() const { return told_ready_; }
+
   void ended(const Replica& replica) const {
     if (terminal_) return;
     std::printf("%s %s; starting it again\n", replica.instance().c_str(),
@@ -160,7 +162,7 @@ Result<int> up(const Places& given, const UpOptions& options) {
     }
     if (now >= show_at) {
       display.show(replicas);
-      show_at = BootClock::now() + kShowEvery;
+      if (display.ready()) show_at = BootClock::now() + kShowEvery;
     }
     const int signal = ::sigtimedwait(&signals, nullptr, &tick);
     if (signal == SIGINT || signal == SIGTERM) break;

@@ -1,0 +1,211 @@
+#pragma once
+
+// A whole platform for a test: `documents up` on a directory of its own, on files or, if
+// BATON_DOCUMENTS_ON is servers, on PostgreSQL and a RabbitMQ of the test program's own.
+
+#include <atomic>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "apps/documents/common/tx.h"
+#include "apps/documents/operate/places.h"
+#include "baton/event.h"
+#include "support/http_client.h"
+#include "support/postgres_database.h"
+#include "support/process.h"
+#include "support/rabbit_server.h"
+#include "support/temp_dir.h"
+#include "support/wait.h"
+
+namespace baton::test {
+
+inline bool on_servers() {
+  const char* on = std::getenv("BATON_DOCUMENTS_ON");
+  return on != nullptr && std::string_view(on) == "servers";
+}
+
+// One for all cases of the program.
+inline RabbitServer& rabbit() {
+  static RabbitServer server;
+  return server;
+}
+
+struct Call {
+  std::string method = "POST";
+  std::string path = "/documents";
+  std::string body = {};
+  std::vector<std::string> headers = {"Content-Type: application/json"};  // whole lines
+};
+
+inline std::optional<HttpAnswer> ask(int port, const Call& call) {
+  try {
+    HttpClient client(port);
+    std::string text =
+        call.method + " " + call.path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+    for (const std::string& header : call.headers) text += header + "\r\n";
+    if (!call.body.empty()) text += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
+    if (!client.send(text + "\r\n" + call.body)) return std::nullopt;
+    return client.read();
+  } catch (const std::system_error&) {
+    return std::nullopt;
+  }
+}
+
+inline nlohmann::json a_document(const std::string& title = "A letter",
+                                 const std::string& simulate = "") {
+  nlohmann::json document = {{"title", title},
+                             {"contentType", "text/plain"},
+                             {"owner", "ann"},
+                             {"content", "Dear Bob, this is the letter that you asked for."}};
+  if (!simulate.empty()) document["metadata"]["simulate"] = simulate;
+  return document;
+}
+
+class Platform {
+ public:
+  explicit Platform(std::string replicas = "") : replicas_(std::move(replicas)) {
+    places_.directory = (directory_ / "data").string();
+    if (on_servers()) {
+      static std::atomic<int> last{0};
+      places_.postgres = shared_server();
+      places_.prefix = "docs_" + std::to_string(getpid()) + "_" + std::to_string(++last) + "_";
+      places_.rabbitmq = rabbit().url();
+      empty_queues();
+    }
+    start();
+  }
+  ~Platform() {
+    stop();
+    if (!on_servers()) return;
+    try {
+      for (const char* service : kServices) {
+        Session(shared_server()).sql("DROP DATABASE " + places_.prefix + service + " WITH (FORCE)");
+      }
+    } catch (const std::exception&) {
+      // The server goes with the test run.
+    }
+  }
+  Platform(const Platform&) = delete;
+  Platform& operator=(const Platform&) = delete;
+
+  void start(bool allow_simulation = true) {
+    std::vector<std::string> words = {BATON_DOCUMENTS, "up", "--port",         "0",
+                                      "--lock-ttl",    "2s", "--retry-delays", "20ms"};
+    if (allow_simulation) words.emplace_back("--allow-simulation");
+    if (!replicas_.empty()) words.insert(words.end(), {"--replicas", replicas_});
+    if (on_servers()) words.insert(words.end(), {"--rabbitmq", places_.rabbitmq});
+    for (const std::string& word : where()) words.push_back(word);
+    up_ = std::make_unique<Process>(ProcessOptions{.argv = words});
+    if (!up_->wait_for_out("ready: ", 2 * patience)) {
+      throw std::runtime_error("the platform does not start: " + up_->out() + up_->err());
+    }
+  }
+  // As an operator does; true if all services ended well and in time.
+  bool stop() {
+    if (!up_) return true;
+    up_->kill(SIGTERM);
+    const auto status = up_->wait();
+    up_.reset();
+    return status && status->success();
+  }
+  Process& up() { return *up_; }
+
+  [[nodiscard]] const documents::Places& places() const { return places_; }
+
+  // Of `up` and the process that it runs now.
+  [[nodiscard]] pid_t pid(const std::string& instance) const { return run_file(instance).first; }
+  [[nodiscard]] int port(const std::string& instance) const {
+    const std::string url = run_file(instance).second;
+    return url.empty() ? 0 : std::stoi(url.substr(url.rfind(':') + 1));
+  }
+
+  // Asks until it is answered 201, once however often it asks; gives the id.
+  std::string submit(const nlohmann::json& document, const std::string& correlation_id = "") const {
+    Call call{.body = document.dump()};
+    call.headers.push_back("Idempotency-Key: " + make_event_id());
+    if (!correlation_id.empty()) call.headers.push_back("X-Correlation-Id: " + correlation_id);
+    std::optional<HttpAnswer> answer;
+    poll_until([&] {
+      const int there = port("ingestion-1");
+      if (there != 0) answer = ask(there, call);
+      return answer && answer->status == 201;
+    });
+    if (!answer || answer->status != 201) {
+      throw std::runtime_error("not taken: " + (answer ? answer->body : "no answer"));
+    }
+    return nlohmann::json::parse(answer->body).at("id");
+  }
+  [[nodiscard]] nlohmann::json get(const std::string& instance, const std::string& path) const {
+    const auto answer = ask(port(instance), {.method = "GET", .path = path});
+    return answer && answer->status == 200 ? nlohmann::json::parse(answer->body) : nlohmann::json();
+  }
+  [[nodiscard]] bool reaches(const std::string& id, const std::string& status) const {
+    return poll_until([&] {
+      const auto document = get("ingestion-1", "/documents/" + id);
+      return document.is_object() && document.at("status") == status;
+    });
+  }
+
+  // Another command of the program, on this platform.
+  [[nodiscard]] Finished command(std::vector<std::string> words) const {
+    words.insert(words.begin(), BATON_DOCUMENTS);
+    for (const std::string& word : where()) words.push_back(word);
+    return run({.argv = words}, 4 * patience);
+  }
+  [[nodiscard]] nlohmann::json verify(const std::string& wait = "60s") const {
+    const Finished finished = command({"verify", "--json", "--wait", wait});
+    auto result = nlohmann::json::parse(finished.out, nullptr, false);
+    if (!result.is_object() || result.at("ok") != finished.status.success()) {
+      throw std::runtime_error("verify: " + finished.out + finished.err);
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::unique_ptr<sql::Connection> database(const std::string& service) const {
+    return sql::Connection::open(places_.database(service)).value();
+  }
+  [[nodiscard]] std::string log(const std::string& instance) const {
+    std::ifstream file(places_.log_file(instance));
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
+
+ private:
+  static constexpr const char* kServices[] = {"ingestion", "validation", "enrichment", "audit",
+                                              "notification"};
+
+  [[nodiscard]] std::vector<std::string> where() const {
+    std::vector<std::string> words = {"--directory", places_.directory};
+    if (on_servers()) {
+      words.insert(words.end(), {"--postgres", places_.postgres, "--prefix", places_.prefix});
+    }
+    return words;
+  }
+  // Of an earlier platform on this broker.
+  static void empty_queues() {
+    rabbit().ctl({"stop_app"});
+    rabbit().ctl({"reset"});
+    rabbit().ctl({"start_app"});
+  }
+  [[nodiscard]] std::pair<pid_t, std::string> run_file(const std::string& instance) const {
+    std::ifstream file(places_.run_file(instance));
+    pid_t pid = 0;
+    std::string url;
+    file >> pid >> url;
+    return {pid, url};
+  }
+
+  TempDir directory_{"documents"};
+  documents::Places places_;
+  const std::string replicas_;
+  std::unique_ptr<Process> up_;
+};
+
+}  // namespace baton::test
