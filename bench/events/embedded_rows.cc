@@ -125,11 +125,12 @@ std::vector<Figure> embedded_publish(Lab& lab) {
 
 // Three processes on one queue. Each begins when all have subscribed.
 std::vector<Figure> embedded_consumers(Lab& lab) {
-  constexpr int kMessages = 60'000;
+  constexpr std::size_t kMessages = 200'000;
+  constexpr std::size_t kAtOnce = 1'000;
   const std::string url = "embedded:" + (lab.directory().path() / "shared").string();
   const auto publisher = new_broker(lab, url)->publisher().value();
-  const std::vector<Message> batch(kBatch, message());
-  for (int i = 0; i < kMessages; i += kBatch) publish(*publisher, batch);
+  const std::vector<Message> batch(kAtOnce, message());
+  for (std::size_t i = 0; i < kMessages; i += kAtOnce) publish(*publisher, batch);
   std::vector<std::unique_ptr<test::Process>> consumers;
   for (std::size_t i = 0; i < kConsumers; ++i) {
     consumers.push_back(std::make_unique<test::Process>(
@@ -148,7 +149,7 @@ std::vector<Figure> embedded_consumers(Lab& lab) {
     if (std::sscanf(consumer->out().c_str(), "ready\n%ld %lf", &count, &seconds) != 2) {
       throw std::runtime_error("a consumer has failed: " + consumer->err());
     }
-    shares.push_back(100.0 * static_cast<double>(count) / kMessages);
+    shares.push_back(100.0 * static_cast<double>(count) / static_cast<double>(kMessages));
     rate += static_cast<double>(count) / seconds;
   }
   Figure figure{.row = "embedded-consumers",

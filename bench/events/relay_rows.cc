@@ -43,9 +43,9 @@ Figure compare_relays(const Lab& lab, RelayInTurns& ours, RelayInTurns& other) {
           .score = median(ratios(pairs.ours, pairs.floor)),
           .bound = Bound::at_least,
           .details = {{"relay us/message", ours.cost().relay},
-                      {"the other's", other.cost().relay},
+                      {"the other relay us/message", other.cost().relay},
                       {"sessions us/message", ours.cost().sessions},
-                      {"the other's", other.cost().sessions},
+                      {"the other's sessions us/message", other.cost().sessions},
                       {"first message after, s", ours.first_after()}}};
 }
 

@@ -237,7 +237,7 @@ class BATON_EXPORT Look {
 
   // By aggregate; only the first is published. Most have but one: a list is small.
   std::map<std::string, std::list<Queued>> queues_;
-  std::map<Position, std::string> ready_;             // the first ones that are not unconfirmed
+  std::map<Position, std::string> ready_;  // the first ones that are not unconfirmed
   std::map<Position, std::string> unconfirmed_;
   std::set<std::string> held_;  // aggregates with rows in the index, or with a mark for it to come
   std::map<std::string, Backoff> routes_;  // those that refuse
