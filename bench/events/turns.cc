@@ -99,11 +99,13 @@ class BrokerInTurns final : public Broker {
     return std::unique_ptr<Publisher>(
         std::make_unique<PublisherInTurns>(std::move(*publisher), turns_));
   }
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view queue,
+  using Broker::subscribe;
+  Result<std::unique_ptr<Subscription>> subscribe(std::vector<std::string> queues,
                                                   const SubscribeOptions& options,
                                                   Deadline by) override {
-    auto subscription = inner_->subscribe(queue, options, by);
-    if (!subscription || queue != queue_) return subscription;
+    const bool waits = queues == std::vector{queue_};
+    auto subscription = inner_->subscribe(std::move(queues), options, by);
+    if (!subscription || !waits) return subscription;
     return std::unique_ptr<Subscription>(
         std::make_unique<SubscriptionInTurns>(std::move(*subscription), turns_));
   }
