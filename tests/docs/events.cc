@@ -2,9 +2,9 @@
 
 void begin(pg_conn* connection);
 void rollback(pg_conn* connection);
-void insert_document(pg_conn* connection, const std::string& id);
+void insert_order(pg_conn* connection, const std::string& id);
 void commit(pg_conn* connection);
 
 void events_example(pg_conn* connection, const std::string& id) {
-#include "docs/events.md.1.inc"
+#include "docs/events.md.3.inc"
 }

@@ -1,5 +1,5 @@
 # Installs the build into an empty directory, builds the consumer against it and runs it; also builds
-# the program of the README.
+# the programs of the README and of docs/events.md.
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT result EQUAL 0)
@@ -24,7 +24,10 @@ if(NOT output MATCHES "held with token [1-9]")
   message(FATAL_ERROR "the consumer said: ${output}")
 endif()
 
-# The program that the README prints.
+# The programs that the README and docs/events.md print.
 if(REPORT)
   build_project(${REPORT} ${WORK}/report)
+endif()
+if(EVENTS)
+  build_project(${EVENTS} ${WORK}/events)
 endif()
