@@ -139,10 +139,14 @@ class BATON_EXPORT LockClient {
     }
   }
 
-  // Block for `timeout`. Errors: the store's; bad_request for an unknown mode; of get also
-  // bad_name, denied if the name is damaged, and busy if the store cannot touch it at the moment.
+  // Block for `timeout`. Errors: the store's; bad_request for an unknown mode; of get and get_all
+  // also bad_name, denied if a name is damaged, and busy if the store cannot touch it at the
+  // moment.
   Result<Page<LockInfo>> find(const Query& query, Millis timeout = Millis(10'000));
   Result<LockInfo> get(const LockName& name, Millis timeout = Millis(10'000));
+  // Several names in one request to the store, answered in their order.
+  Result<std::vector<LockInfo>> get_all(const std::vector<LockName>& names,
+                                        Millis timeout = Millis(10'000));
 
   // Revokes the holders; gives those it hit. They learn it at once or at their next renewal. A hold
   // that was released and stays only for its at_least_for ends at once.

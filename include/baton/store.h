@@ -183,6 +183,7 @@ struct Capabilities {
   Millis apply_limit{5000};    // no request takes effect later than this after it was sent
   bool needs_batching = true;  // false: a call costs less than gathering calls would
   std::size_t parallel = 1;    // how many batches are worth having in flight
+  bool batched_gets = false;   // a batch of gets costs about as much as one of them
   std::string clock;           // in words, for `baton store status`
 };
 

@@ -68,6 +68,27 @@ Result<LockInfo> LockClient::get(const LockName& name, Millis timeout) {
   return std::move(*reply->info);
 }
 
+Result<std::vector<LockInfo>> LockClient::get_all(const std::vector<LockName>& names,
+                                                  Millis timeout) {
+  if (core_->inherited()) return runtime::client_of_parent();
+  std::vector<Request> looks;
+  for (const LockName& name : names) {
+    if (auto ok = validate(name); !ok) return ok.error();
+    looks.push_back(look_at(key_of(core_->policy(), name)));
+  }
+  std::vector<LockInfo> found;
+  if (looks.empty()) return found;
+  auto replies =
+      core_->store().apply(looks, runtime::deadline_after(core_->clock().now(), timeout));
+  if (!replies) return replies.error();
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    Reply& reply = replies->at(i);
+    if (!reply.info) return runtime::error_of(reply, looks[i]);
+    found.push_back(std::move(*reply.info));
+  }
+  return found;
+}
+
 Result<std::vector<HolderInfo>> LockClient::break_lock(const LockName& name,
                                                        const BreakOptions& options) {
   if (core_->inherited()) return runtime::client_of_parent();

@@ -7,12 +7,15 @@
 namespace baton::schedule {
 namespace {
 
-constexpr Millis kLookGap{5};           // between two looks, at least,
+constexpr Millis kLookGap{5};           // between two looks at all jobs, at least,
+constexpr Millis kLookGapFew{20};       // and at a few: so that they go together,
 constexpr int kLookShare = 10;          // and so many times what the last one took,
 constexpr Millis kLookGapMost{500};     // but never more
-constexpr Millis kGatherMost{40};       // how long an attempt waits for others, at most
-constexpr std::size_t kFewJobs = 4;     // so many are looked at one by one, if there are
-constexpr std::size_t kManyNames = 64;  // so many names of other schedulers' jobs
+constexpr Millis kGatherMost{40};       // how long an attempt waits for others, at most,
+constexpr Millis kGatherLeast{20};      // and at least, where there are many jobs
+constexpr Millis kNextGather{5};        // how long a finished job waits there for its next decision
+constexpr std::size_t kManyNames = 64;  // below this all are looked at
+constexpr std::size_t kFewShare = 2;    // a few are this part of all at most
 constexpr Millis kRefusedPause{50};
 constexpr Millis kForbiddenPause{30'000};
 
@@ -65,21 +68,32 @@ Engine::Tick Engine::tick(const Moment& moment) {
     process(entry, moment, tick);
   }
   if (!tick.start.empty()) {
-    start_after_ = moment.now + std::min<std::chrono::nanoseconds>(latency_, kGatherMost);
+    // Where most workers are busy, attempts go together anyway, as soon as some are free.
+    const bool crowded = busy_ * 2 >= settings_.workers;
+    start_after_ =
+        moment.now + std::clamp<std::chrono::nanoseconds>(
+                         latency_, crowded ? Millis(0) : gathers_at_least(), kGatherMost);
   }
-  if (look_wanted_ && !looking_) {
-    if (moment.now >= look_after_) {
-      looking_ = tick.look = true;
-      looking_at_ = tick.at = where_to_look();
-      look_wanted_ = false;
-      look_began_ = moment.now;
-    } else {
-      tick.next = look_after_;
-    }
+  if (look_wanted_ && !looking_ && moment.now >= look_after_) {
+    looking_ = tick.look = true;
+    looking_at_ = tick.at = where_to_look();
+    look_wanted_ = false;
+    look_began_ = moment.now;
   }
-  if (!queue_.empty()) tick.next = std::min(tick.next, queue_.begin()->first);
-  if (!polling_) tick.next = std::min(tick.next, poll_at_);
+  tick.next = next();
   return tick;
+}
+
+Instant Engine::next() const {
+  Instant next = Instant::max();
+  if (look_wanted_ && !looking_) next = look_after_;
+  if (!queue_.empty()) next = std::min(next, queue_.begin()->first);
+  if (!polling_) next = std::min(next, poll_at_);
+  return next;
+}
+
+Millis Engine::gathers_at_least() const {
+  return jobs_.size() < kManyNames ? Millis(0) : kGatherLeast;
 }
 
 void Engine::process(Entry& entry, const Moment& moment, Tick& tick) {
@@ -135,7 +149,8 @@ void Engine::saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Mo
   look_fails_ = false;
   look_backoff_.reset();
   const auto took = std::chrono::floor<Millis>(moment.now - look_began_);
-  look_after_ = moment.now + std::clamp(took * kLookShare, kLookGap, kLookGapMost);
+  look_after_ = moment.now + std::clamp(took * kLookShare,
+                                        looking_at_.empty() ? kLookGap : kLookGapFew, kLookGapMost);
   std::unordered_map<std::string, const LockInfo*> found;
   found.reserve(jobs.size());
   for (const LockInfo& info : jobs) {
@@ -163,13 +178,16 @@ void Engine::take_in(Entry& entry, const LockInfo* info, Instant began, const Mo
   entry.wants_look = false;
 }
 
-// Where a store is full of the jobs of others, a few of our own are cheaper one by one.
+// Of many jobs few have changed since the last look: those that have reason to look are cheaper by
+// name. Empty: look at all.
 std::vector<std::string> Engine::where_to_look() const {
   std::vector<std::string> few;
-  if (names_ < kManyNames || jobs_.size() * 8 > names_) return few;
+  if (names_ < kManyNames) return few;
+  const std::size_t most = std::min(settings_.few_jobs, names_ / kFewShare);
   for (const auto& [name, entry] : jobs_) {
-    if (entry->wants_look) few.push_back(name);
-    if (few.size() > kFewJobs) return {};
+    if (!entry->wants_look) continue;
+    if (few.size() == most) return {};
+    few.push_back(name);
   }
   return few;
 }
@@ -319,7 +337,8 @@ void Engine::done(const std::string& job, const JobNote& note, Millis parked_for
     tell_given_up(entry, note);
   }
   close_due(entry, ran ? DueEnd::locked : DueEnd::neither, moment);
-  wake_at(entry, moment.now);
+  const bool many = jobs_.size() >= kManyNames;
+  wake_at(entry, many ? moment.now + kNextGather : moment.now);
 }
 
 void Engine::lost(const std::string& job, const Moment& moment) {

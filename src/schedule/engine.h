@@ -26,6 +26,7 @@ struct EngineSettings {
   std::size_t workers = 16;
   Millis rank_step{25};
   Millis poll_every{500};
+  std::size_t few_jobs = 4;  // so many at most are looked at by name instead of all
 };
 
 class Engine {
@@ -45,6 +46,8 @@ class Engine {
     Instant next = Instant::max();
   };
   [[nodiscard]] Tick tick(const Moment& moment);
+  // When tick() has something to do, as things stand.
+  [[nodiscard]] Instant next() const;
 
   // What was found where tick() wanted to look; `began` is when the look was begun.
   void saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Moment& moment);
@@ -113,6 +116,7 @@ class Engine {
   void tell_waiting(Entry& entry, const Moment& moment);
   void mark_due(Entry& entry, const Moment& moment);
   void close_due(Entry& entry, DueEnd how, const Moment& moment);
+  [[nodiscard]] Millis gathers_at_least() const;
   [[nodiscard]] Millis rank_step() const;
   [[nodiscard]] NodePosition position_for(const Entry& entry) const;
   void give_offsets();

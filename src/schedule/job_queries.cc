@@ -28,14 +28,11 @@ Result<std::vector<LockInfo>> find_subject(LockClient& locks, std::string_view s
 
 Result<std::vector<LockInfo>> get_jobs(LockClient& locks, const std::vector<std::string>& jobs,
                                        const std::string& region, Millis timeout) {
-  std::vector<LockInfo> found;
-  for (const std::string& job : jobs) {
-    const LockName name = job_name(job, region);
-    auto info = locks.get(name, timeout);
-    if (!info) return info.error();
-    info->key = key_of(name);
-    found.push_back(std::move(*info));
-  }
+  std::vector<LockName> names;
+  for (const std::string& job : jobs) names.push_back(job_name(job, region));
+  auto found = locks.get_all(names, timeout);
+  if (!found) return found.error();
+  for (std::size_t i = 0; i < names.size(); ++i) (*found)[i].key = key_of(names[i]);
   return found;
 }
 

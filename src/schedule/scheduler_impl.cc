@@ -18,6 +18,7 @@ using schedule::Moment;
 
 namespace {
 
+constexpr std::size_t kFewJobs = 1000;  // in one request
 constexpr Millis kClockSet{100};  // the wall clock moved by more than this against the boot clock
 
 std::uint64_t next_number() {
@@ -121,11 +122,13 @@ Result<void> Scheduler::Impl::start() {
     node_ = &*own_node_;
   }
   const std::lock_guard lock(mutex_);
-  engine_ = std::make_unique<Engine>(schedule::EngineSettings{.node = node_->id(),
-                                                              .role = node_->role(),
-                                                              .workers = options_.workers,
-                                                              .rank_step = options_.rank_step,
-                                                              .poll_every = options_.poll_every});
+  schedule::EngineSettings settings{.node = node_->id(),
+                                    .role = node_->role(),
+                                    .workers = options_.workers,
+                                    .rank_step = options_.rank_step,
+                                    .poll_every = options_.poll_every};
+  if (locks_.capabilities().batched_gets) settings.few_jobs = kFewJobs;
+  engine_ = std::make_unique<Engine>(std::move(settings));
   for (const auto& [name, job] : jobs_) {
     if (takes_part(job->spec)) engine_->add(job->spec, moment());
   }
@@ -154,9 +157,11 @@ void Scheduler::Impl::keep_time(const std::stop_token& stop) {
       start = std::move(tick.start);
       events = engine_->take_events();
       if (start.empty() && events.empty()) {
+        timer_until_ = tick.next;
         while (!changed_ && !stop.stop_requested() && clock_.now() < tick.next) {
           clock_.wait(lock, timer_signal_, tick.next);
         }
+        timer_until_ = Instant::max();
         continue;
       }
     }
@@ -229,8 +234,10 @@ void Scheduler::Impl::tell_engine(const std::function<void(Engine&)>& change) {
     const std::lock_guard lock(mutex_);
     change(*engine_);
     events = engine_->take_events();
-    changed_ = true;
-    timer_signal_.notify_one();
+    if (engine_->next() < timer_until_) {
+      changed_ = true;
+      timer_signal_.notify_one();
+    }
     if (silent_) return;
     ++telling_;  // in the same breath: a run is over for stop() when its listeners know
   }

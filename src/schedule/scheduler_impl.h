@@ -95,7 +95,8 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   std::optional<Error> first_error_;
   std::unordered_map<std::string, std::shared_ptr<const Job>> jobs_;
   std::unique_ptr<schedule::Engine> engine_;  // from start() on
-  bool changed_ = false;                      // the engine has something new to think of
+  bool changed_ = false;                      // the engine has something to do sooner
+  Instant timer_until_ = Instant::max();      // when the timer wakes up, while it sleeps
   bool look_ = false;
   std::vector<std::string> look_at_;
   bool poll_ = false;

@@ -63,6 +63,7 @@ class MemoryStore final : public LockStore {
   [[nodiscard]] Capabilities capabilities() const override {
     Capabilities can;
     can.needs_batching = false;
+    can.batched_gets = true;
     can.clock = "this process (CLOCK_BOOTTIME)";
     return can;
   }

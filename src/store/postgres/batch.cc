@@ -22,7 +22,8 @@ bool is_plain(const Request& request) {
   switch (request.verb) {
     case Verb::acquire: return !request.if_ordinal_below && schema_version_of(request).has_value();
     case Verb::claim: return schema_version_of(request).has_value();
-    case Verb::renew: return true;
+    case Verb::renew:
+    case Verb::get: return true;
     case Verb::release: return request.to.empty();
     default: return false;
   }
@@ -158,7 +159,8 @@ Result<void> BatchRun::send_plain(const Indices& requests) {
   if (auto sent = send_acquires(of_verb(requests, Verb::acquire)); !sent) return sent;
   for (const auto& [id, verb] :
        {std::pair(StatementId::release_many, Verb::release),
-        std::pair(StatementId::claim, Verb::claim), std::pair(StatementId::renew, Verb::renew)}) {
+        std::pair(StatementId::claim, Verb::claim), std::pair(StatementId::renew, Verb::renew),
+        std::pair(StatementId::get, Verb::get)}) {
     if (auto sent = send_many(id, of_verb(requests, verb)); !sent) return sent;
   }
   return {};
@@ -187,6 +189,8 @@ Result<void> BatchRun::send_many(StatementId id, const Indices& requests) {
     const std::size_t index = index_of(rows->text(row, 0), requests);
     if (batch_[index].verb == Verb::acquire) {
       answer_acquire(index, acquire_reply(*rows, row));
+    } else if (id == StatementId::get) {
+      answer(index, get_reply(*rows, row));
     } else {
       answer(index, grant_reply(*rows, row));
     }

@@ -144,6 +144,13 @@ Reply grant_reply(const Rows& rows, int row) {
   return reply;
 }
 
+Reply get_reply(const Rows& rows, int row) {
+  Reply reply;
+  reply.outcome = Outcome::done;
+  reply.info = lock_info(rows, row);
+  return reply;
+}
+
 std::pair<std::size_t, Reply> apply_reply(const Rows& rows, int row, const Batch& requests) {
   // The columns of baton.reply.
   enum { ord, outcome, tokens, ordinal, text, ends, now_us, message, holders, waiters, waiting };

@@ -66,6 +66,7 @@ class PostgresStore final : public LockStore {
   [[nodiscard]] Capabilities capabilities() const override {
     Capabilities can;
     can.parallel = 2;
+    can.batched_gets = true;
     can.apply_limit = settings_.apply_limit;
     can.clock = "the database server (clock_timestamp)";
     return can;

@@ -16,6 +16,7 @@
 #include "store/postgres/statements/busy.sql.h"
 #include "store/postgres/statements/claim.sql.h"
 #include "store/postgres/statements/find.sql.h"
+#include "store/postgres/statements/get.sql.h"
 #include "store/postgres/statements/release.sql.h"
 #include "store/postgres/statements/release_many.sql.h"
 #include "store/postgres/statements/release_noted.sql.h"
@@ -46,6 +47,7 @@ constexpr std::array kSources = {
     Source{StatementId::release, "baton_release", statement_files::release_sql},
     Source{StatementId::release_many, "baton_release_many", statement_files::release_many_sql},
     Source{StatementId::release_noted, "baton_release_noted", statement_files::release_noted_sql},
+    Source{StatementId::get, "baton_get", statement_files::get_sql},
     Source{StatementId::apply_one, "baton_apply_one", statement_files::apply_one_sql},
     Source{StatementId::apply, "baton_apply", statement_files::apply_sql},
     Source{StatementId::find, "baton_find", statement_files::find_sql},

@@ -33,6 +33,7 @@ enum class StatementId : std::uint8_t {
   release,
   release_many,
   release_noted,
+  get,
   apply_one,
   apply,
   find,

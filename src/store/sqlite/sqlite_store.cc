@@ -85,6 +85,7 @@ class SqliteStore final : public LockStore {
 
   [[nodiscard]] Capabilities capabilities() const override {
     Capabilities can;
+    can.batched_gets = true;
     can.clock = "this machine (CLOCK_BOOTTIME, by boot id)";
     return can;
   }
