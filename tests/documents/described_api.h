@@ -115,8 +115,8 @@ class DescribedApi {
     const std::set<std::string> every = {"content-type", "content-length", "cache-control",
                                          "x-content-type-options", "connection"};
     std::set<std::string> described;
-    for (const auto& [name, reference] :
-         response.value("headers", nlohmann::json::object()).items()) {
+    const auto headers = response.value("headers", nlohmann::json::object());
+    for (const auto& [name, reference] : headers.items()) {
       const auto& header = resolve(document_, reference);
       described.insert(lower(name));
       const auto found = answer.headers.find(lower(name));
