@@ -30,10 +30,10 @@ constexpr const char* kExamples =
     "  documents verify --wait 10s\n"
     "'documents validation --help' shows the options of a service.";
 constexpr int kMostReplicas = 32;
+const std::string kNotTyped(1, '\0');  // an argument cannot be that
 
 // As they are typed.
 struct Words {
-  SettingWords settings;
   bool simulation = false;
   std::string config;
   std::string replicas;
@@ -45,9 +45,7 @@ struct Words {
 
 class Parser {
  public:
-  // `initial` are the settings before the command line, of the service that is to run.
-  explicit Parser(SettingWords initial)
-      : program_("documents", kAbout), initial_(std::move(initial)) {
+  Parser() : program_("documents", kAbout) {
     program_.footer(kExamples);
     for (const KnownService& service : all_services()) add_service(service);
     add_others();
@@ -62,21 +60,13 @@ class Parser {
     }
     return std::nullopt;
   }
-  [[nodiscard]] std::string config() const { return words_.config; }
-
   // Empty: all is well.
   std::string fill(Options& options) {
     using Do = Options::Command;
     options.places = places_;
     options.json = json_;
-    if (const auto name = service()) {
-      auto& words = settings_[*name];
-      if (words_.simulation) words["allow-simulation"] = "true";
-      auto settings = documents::understand(*name, words);
-      if (!settings) return settings.error().message;
-      options.settings = std::move(*settings);
-      return {};
-    }
+    if (const auto name = service()) return fill(*name, options.settings);
+    take_places_from_environment(options.places);
     options.command = up_->given()             ? Do::up
                       : verify_->given()       ? Do::verify
                       : verify_audit_->given() ? Do::verify_audit
@@ -89,26 +79,70 @@ class Parser {
                   .lock_ttl = words_.lock_ttl,
                   .retry_delays = words_.retry_delays};
     if (std::string wrong = read_replicas(options.up); !wrong.empty()) return wrong;
+    if (options.command == Do::up) {
+      if (std::string wrong = check_services(); !wrong.empty()) return wrong;
+    }
     const Millis day = std::chrono::hours(24);
     return apps::read_times({{"--wait", words_.wait, Millis(0), day, options.wait}});
   }
 
  private:
+  std::string fill(const std::string& name, Settings& into) {
+    std::string config = words_.config;
+    if (const char* path = std::getenv("DOCUMENTS_CONFIG"); config.empty() && path != nullptr) {
+      config = path;
+    }
+    auto words = read_setting_words(name, config);
+    if (!words) return words.error().message;
+    for (const auto& [setting, text] : typed_[name]) {
+      if (text != kNotTyped) (*words)[setting] = {text, "--" + setting};
+    }
+    if (words_.simulation) (*words)["allow-simulation"] = {"true", "--allow-simulation"};
+    auto settings = documents::understand(name, *words);
+    if (!settings) return settings.error().message;
+    into = std::move(*settings);
+    return {};
+  }
+
+  // What the services of `up` would refuse, before they are started. It gives them their URLs.
+  std::string check_services() {
+    for (const KnownService& service : all_services()) {
+      auto& typed = typed_[std::string(service.name)];
+      typed["database"] = "sqlite:documents.db";
+      typed["broker"] = "embedded:broker.db";
+      typed["listen"] = "127.0.0.1:0";
+      if (!words_.lock_ttl.empty()) typed["lock-ttl"] = words_.lock_ttl;
+      if (!words_.retry_delays.empty()) typed["retry-delays"] = words_.retry_delays;
+      Settings unused;
+      if (std::string wrong = fill(std::string(service.name), unused); !wrong.empty()) return wrong;
+    }
+    return {};
+  }
+
+  // Their URLs may have passwords, which a command line would show to everybody on the machine.
+  static void take_places_from_environment(Places& places) {
+    const auto take = [](const char* variable, std::string& into) {
+      const char* value = std::getenv(variable);
+      if (into.empty() && value != nullptr) into = value;
+    };
+    take("DOCUMENTS_POSTGRES", places.postgres);
+    take("DOCUMENTS_RABBITMQ", places.rabbitmq);
+  }
+
   void add_service(const KnownService& service) {
     const std::string name(service.name);
     Command command = program_.add_command(name, std::string(service.about));
-    auto& words = settings_[name];
+    auto& typed = typed_[name];
     for (const SettingName& one : setting_names(name)) {
-      words[one.name] = one.fallback;
       if (one.type.empty()) {
         command.add("--" + one.name, words_.simulation, one.about);
         continue;
       }
-      auto option = command.add("--" + one.name, words[one.name], one.about);
+      typed[one.name] = kNotTyped;
+      auto option = command.add("--" + one.name, typed[one.name], one.about);
       option.type(one.type).last_counts();
       if (!one.fallback.empty()) option.shows_default(one.fallback);
     }
-    for (const auto& [setting, value] : initial_) words[setting] = value;
     command.add("--config", words_.config, "A YAML file of settings; default $DOCUMENTS_CONFIG")
         .type("FILE")
         .last_counts();
@@ -135,7 +169,8 @@ class Parser {
         .shows_default();
     command
         .add("--postgres", places_.postgres,
-             "The databases are on this server, one a service, beside the one that is named")
+             "The databases are on this server, one a service, beside the one that is named;"
+             " default $DOCUMENTS_POSTGRES")
         .type("URL")
         .last_counts();
     command.add("--prefix", places_.prefix, "Of the names of the databases on PostgreSQL")
@@ -147,7 +182,9 @@ class Parser {
   void add_others() {
     up_ = program_.add_command("up", "Run all services, and show how they are");
     add_places(*up_);
-    up_->add("--rabbitmq", places_.rabbitmq, "The broker; default: one in a file").type("URL");
+    up_->add("--rabbitmq", places_.rabbitmq,
+             "The broker; default $DOCUMENTS_RABBITMQ, else one in a file")
+        .type("URL");
     up_->add("--replicas", words_.replicas, "How many of a service, as validation=3,audit=2")
         .type("LIST");
     up_->add("--port", words_.port, "Of ingestion; the other services follow; 0: any free ones")
@@ -190,40 +227,23 @@ class Parser {
   }
 
   Program program_;
-  const SettingWords initial_;
   Words words_;
   Places places_;
   bool json_ = false;
   std::string correlation_id_;
   std::string known_head_;
-  std::map<std::string, SettingWords> settings_;
+  std::map<std::string, std::map<std::string, std::string>> typed_;  // by service and setting
   std::vector<std::pair<std::string, Command>> services_;
   std::optional<Command> up_, verify_, trace_, verify_audit_;
 };
 
 }  // namespace
 
-// Twice: what the environment and the file say depends on what is typed, and is what counts where
-// nothing is typed.
 Parsed parse_command_line(const std::vector<std::string>& given) {
-  Parser typed({});
-  const auto understood = typed.understand(given);
+  Parser parser;
+  const auto understood = parser.understand(given);
   Parsed parsed{.help = understood.help, .wrong = understood.wrong};
   if (!parsed.help.empty() || !parsed.wrong.empty()) return parsed;
-  SettingWords initial;
-  if (const auto service = typed.service()) {
-    std::string config = typed.config();
-    const char* variable = std::getenv("DOCUMENTS_CONFIG");
-    if (config.empty() && variable != nullptr) config = variable;
-    auto words = read_setting_words(*service, config);
-    if (!words) {
-      parsed.wrong = words.error().message;
-      return parsed;
-    }
-    initial = std::move(*words);
-  }
-  Parser parser(std::move(initial));
-  (void)parser.understand(given);
   parsed.wrong = parser.fill(parsed.options);
   if (!parsed.wrong.empty()) parsed.wrong += "; see 'documents --help'";
   return parsed;

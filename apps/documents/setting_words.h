@@ -27,13 +27,19 @@ struct SettingName {
 // With the defaults of that service.
 [[nodiscard]] std::vector<SettingName> setting_names(std::string_view service);
 
-using SettingWords = std::map<std::string, std::string>;
+// What is written, and where: "--lock-ttl", "DOCUMENTS_LOCK_TTL" or "docs.yaml: line 3: lock-ttl".
+struct SettingWord {
+  std::string text;
+  std::string where;
+};
+using SettingWords = std::map<std::string, SettingWord>;
 
-// From the environment and, if there is a path, the file. Errors name the line or the variable.
+// From the environment and, if there is a path, the file. Errors name the file and the line.
 [[nodiscard]] Result<SettingWords> read_setting_words(const std::string& service,
                                                       const std::string& config_path);
 
-// Errors say which option is wrong, and how.
+// Errors say where a wrong value comes from and what is allowed. They never repeat a URL, which may
+// have a password.
 [[nodiscard]] Result<Settings> understand(const std::string& service, const SettingWords& words);
 
 }  // namespace baton::documents

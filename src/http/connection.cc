@@ -50,14 +50,14 @@ std::string one_line(std::string text) {
   return text;
 }
 
-Response explain(const error_code& problem) {
+Response explain(const Refusal& refusal, const error_code& problem) {
   if (problem == beast::http::error::header_limit) {
-    return error_response(431, "header_too_large", "the header is too large");
+    return refusal(431, "header_too_large", "the header is too large");
   }
   if (problem == beast::http::error::body_limit) {
-    return error_response(413, "body_too_large", "the body is too large");
+    return refusal(413, "body_too_large", "the body is too large");
   }
-  return error_response(400, "bad_request", "this is no HTTP request: " + problem.message());
+  return refusal(400, "bad_request", "this is no HTTP request: " + problem.message());
 }
 
 std::string describe(const Socket& socket) {
@@ -155,7 +155,7 @@ class HttpConnection final : public Connection,
         timed_out_ = true;
         socket_.cancel();  // the read that is under way answers
         return;
-      case Step::handler: return fail(too_busy("the request took too long"));
+      case Step::handler: return fail(too_busy(options_.refusal, "the request took too long"));
       default: return close();
     }
   }
@@ -201,19 +201,19 @@ class HttpConnection final : public Connection,
   void check_header() {
     const auto& header = parser_->get();
     if (header.version() >= 11 && header.count(beast::http::field::host) != 1) {
-      return fail(error_response(400, "bad_request", "exactly one Host header is needed"));
+      return fail(options_.refusal(400, "bad_request", "exactly one Host header is needed"));
     }
     if (!has_one_length()) {
-      return fail(error_response(400, "bad_request",
-                                 "a body has one Content-Length or Transfer-Encoding: chunked"));
+      return fail(options_.refusal(400, "bad_request",
+                                   "a body has one Content-Length or Transfer-Encoding: chunked"));
     }
     if (only_at_once_ && !is_answered_at_once()) {
-      return fail(too_busy("too many connections; try again"));
+      return fail(too_busy(options_.refusal, "too many connections; try again"));
     }
     const std::string expect = lower(header[beast::http::field::expect]);
     if (expect.empty() || header.version() < 11 || parser_->is_done()) return read_body();
     if (expect != "100-continue") {
-      return fail(error_response(417, "expectation_failed", "only 100-continue can be expected"));
+      return fail(options_.refusal(417, "expectation_failed", "only 100-continue can be expected"));
     }
     enter(Step::write, options_.write_timeout);
     net::async_write(socket_, net::buffer(kContinue),
@@ -257,11 +257,11 @@ class HttpConnection final : public Connection,
   }
 
   void cannot_read(const error_code& problem) {
-    if (timed_out_) return fail(error_response(408, "timeout", "the request came too slowly"));
+    if (timed_out_) return fail(options_.refusal(408, "timeout", "the request came too slowly"));
     if (problem == beast::http::error::end_of_stream) return close();
     if (problem == beast::http::error::partial_message ||
         problem.category() == make_error_code(beast::http::error::bad_version).category()) {
-      return fail(explain(problem));
+      return fail(explain(options_.refusal, problem));
     }
     close();  // the network, not the client
   }
@@ -278,9 +278,9 @@ class HttpConnection final : public Connection,
     enter(Step::handler, options_.answer_timeout);
 
     auto target = parse_target({message.target().data(), message.target().size()});
-    if (!target) return answer(error_response(400, "bad_request", "the path cannot be read"));
+    if (!target) return answer(options_.refusal(400, "bad_request", "the path cannot be read"));
     auto match = all_.router->find(served_.method, *target);
-    if (match.handler == nullptr) return answer(no_route(match));
+    if (match.handler == nullptr) return answer(no_route(options_.refusal, match));
     served_.route = match.route;
 
     Request request{.method = head_ ? "GET" : served_.method,
@@ -294,7 +294,7 @@ class HttpConnection final : public Connection,
       request.headers.emplace_back(lower(field.name_string()), std::string(field.value()));
     }
     if (request.method != "GET" && is_cross_origin(request, all_.on_loopback)) {
-      return answer(error_response(403, "forbidden", "a page of another origin may not do this"));
+      return answer(options_.refusal(403, "forbidden", "a page of another origin may not do this"));
     }
     if (options_.refuse) {
       if (const auto refusal = options_.refuse(request)) return answer(*refusal);
@@ -304,8 +304,10 @@ class HttpConnection final : public Connection,
 
   void start_handler(const Router::Match& match, Request request) {
     const bool on_worker = match.run == Router::Run::on_worker;
-    if (on_worker && *all_.pending >= options_.max_pending) return answer(too_many_pending());
-    Reply reply(sender(on_worker ? std::make_unique<Pending>(all_.pending) : nullptr));
+    if (on_worker && *all_.pending >= options_.max_pending)
+      return answer(too_many_pending(options_.refusal));
+    Reply reply(sender(on_worker ? std::make_unique<Pending>(all_.pending) : nullptr),
+                options_.refusal);
     if (match.run == Router::Run::at_once) {
       try {
         (*match.handler)(std::move(request), std::move(reply));
@@ -317,7 +319,8 @@ class HttpConnection final : public Connection,
     // The workers may outlive this server, so the job keeps the router that the handler is in.
     auto job = [router = all_.router, handler = match.handler, request = std::move(request),
                 reply]() mutable { (*handler)(std::move(request), std::move(reply)); };
-    if (!all_.workers->offer(std::move(job))) reply(too_busy("too many requests wait; try again"));
+    if (!all_.workers->offer(std::move(job)))
+      reply(too_busy(options_.refusal, "too many requests wait; try again"));
   }
 
   // Keeps nothing alive: neither this connection nor the server.

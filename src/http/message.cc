@@ -55,18 +55,20 @@ Response error_response(int status, std::string_view code, std::string_view mess
 }
 
 struct Reply::Once {
-  explicit Once(Send with) : send(std::move(with)) {}
+  Once(Send with, Refusal how) : send(std::move(with)), refusal(std::move(how)) {}
   ~Once() {
-    if (!sent) send(error_response(500, "internal", "the request was dropped"));
+    if (!sent) send(refusal(500, "internal", "the request was dropped"));
   }
   Once(const Once&) = delete;
   Once& operator=(const Once&) = delete;
 
   Send send;
+  Refusal refusal;
   std::atomic<bool> sent{false};
 };
 
-Reply::Reply(Send send) : once_(std::make_shared<Once>(std::move(send))) {}
+Reply::Reply(Send send, Refusal refusal)
+    : once_(std::make_shared<Once>(std::move(send), std::move(refusal))) {}
 
 void Reply::operator()(Response response) const {
   if (!once_->sent.exchange(true)) once_->send(std::move(response));

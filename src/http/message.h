@@ -47,12 +47,16 @@ struct Response {
 [[nodiscard]] BATON_EXPORT Response error_response(int status, std::string_view code,
                                                    std::string_view message);
 
+// What the server itself answers, in the place of a handler: no such path, too large, too busy.
+using Refusal =
+    std::function<Response(int status, std::string_view code, std::string_view message)>;
+
 // The answer to one request, from any thread, once; later calls do nothing. If the last copy goes
 // without having answered, the client gets a 500. Outlives the server harmlessly.
 class BATON_EXPORT Reply {
  public:
   using Send = std::function<void(Response)>;
-  explicit Reply(Send send);
+  explicit Reply(Send send, Refusal refusal = error_response);
   void operator()(Response response) const;
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
 
-// Private to src/http: answers that need no handler.
+// Private to src/http: answers that need no handler, in the form that the owner wants.
 
 #include <string_view>
 
@@ -10,12 +10,12 @@
 namespace baton::http {
 
 // 503, come back soon.
-[[nodiscard]] Response too_busy(std::string_view message);
+[[nodiscard]] Response too_busy(const Refusal& refusal, std::string_view message);
 
 // 429, come back soon.
-[[nodiscard]] Response too_many_pending();
+[[nodiscard]] Response too_many_pending(const Refusal& refusal);
 
 // 404, or 405 with the methods that the path takes.
-[[nodiscard]] Response no_route(const Router::Match& match);
+[[nodiscard]] Response no_route(const Refusal& refusal, const Router::Match& match);
 
 }  // namespace baton::http

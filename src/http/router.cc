@@ -65,4 +65,10 @@ Router::Match Router::find(std::string_view method, const RequestTarget& target)
   return {.allowed = join(allowed)};
 }
 
+Pairs Router::routes() const {
+  Pairs all;
+  for (const Route& route : routes_) all.emplace_back(route.method, route.pattern);
+  return all;
+}
+
 }  // namespace baton::http

@@ -39,6 +39,9 @@ class BATON_EXPORT Router {
   };
   [[nodiscard]] Match find(std::string_view method, const RequestTarget& target) const;
 
+  // Method and pattern of each, in the order in which they were added.
+  [[nodiscard]] Pairs routes() const;
+
  private:
   struct Route {
     std::string method;

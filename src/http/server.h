@@ -53,6 +53,9 @@ struct ServerOptions {
   // Called on a thread that all connections share, after the answer was handed out: be quick.
   std::function<void(const Served&)> on_served;
 
+  // The form of what the server answers by itself.
+  Refusal refusal = error_response;
+
   // If set, asked on such a thread before each handler: a response is sent in its stead.
   std::function<std::optional<Response>(const Request&)> refuse;
 };

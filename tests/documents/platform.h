@@ -53,7 +53,7 @@ inline std::optional<HttpAnswer> ask(int port, const Call& call) {
     for (const std::string& header : call.headers) text += header + "\r\n";
     if (!call.body.empty()) text += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
     if (!client.send(text + "\r\n" + call.body)) return std::nullopt;
-    return client.read();
+    return client.read(call.method == "HEAD");
   } catch (const std::system_error&) {
     return std::nullopt;
   }

@@ -1,6 +1,7 @@
 #include "apps/documents/audit/service.h"
 
 #include "apps/documents/audit/audit_table.h"
+#include "apps/documents/audit/openapi.json.h"
 #include "apps/documents/audit/postgres_tables.sql.h"
 #include "apps/documents/audit/sealer.h"
 #include "apps/documents/audit/sqlite_tables.sql.h"
@@ -67,9 +68,11 @@ ServiceSpec make_service(const ServiceContext& context) {
           .queue = std::string(queue::audit),
           .handle = record_event,
           .add_routes =
-              [&database = context.database](http::Router& router) {
-                router.add("GET", "/audit", with_database(database, list));
+              [&database = context.database,
+               log = context.log.named("documents.audit")](http::Router& router) {
+                router.add("GET", "/audit", with_database(database, list, log));
               },
+          .api = embedded::apps_documents_audit::openapi_json,
           .leader_work =
               [&database = context.database, log = context.log.named("documents.audit.sealer")](
                   Leadership& leadership, const std::stop_token& stop) {

@@ -13,26 +13,32 @@ constexpr Millis kKeepFor{1'000};
 Health::Answer Health::look() const {
   const Deadline by = BootClock::now() + kLookFor;
   nlohmann::json body;
-  bool ready = true;
+  auto reasons = nlohmann::json::array();
 
   auto session = database_.take(by);
   const bool database = session && (*session)->query("SELECT 1", {}, by);
   body["database"] = database ? "ok" : "does not answer";
-  ready = ready && database;
+  if (!database) reasons.push_back("the database does not answer");
 
   const auto queues = broker_.queues({.queues = {{.name = queue_}}}, by);
   const bool broker = queues && !queues->empty() && queues->front().exists;
   body["broker"] =
       broker ? "ok" : (queues ? "the queue " + queue_ + " is missing" : queues.error().message);
-  ready = ready && (broker || settings_.service == "ingestion");
+  if (!broker && settings_.service != "ingestion") {
+    reasons.push_back("broker: " + body["broker"].get<std::string>());
+  }
   if (broker) body["queued"] = queues->front().ready;
 
   if (relay_ != nullptr) {
     const RelayStats stats = relay_->stats();
     body["outboxPending"] = stats.waiting_pending;
     body["outboxOldestMs"] = stats.oldest.count();
-    ready = ready && stats.oldest <= settings_.max_lag;
+    if (stats.oldest > settings_.max_lag) {
+      reasons.push_back("an event waits in the outbox for longer than --max-lag");
+    }
   }
+  const bool ready = reasons.empty();
+  body["reasons"] = std::move(reasons);
   body["status"] = ready ? "ready" : "not ready";
   body["service"] = settings_.service;
   return {.status = ready ? 200 : 503, .body = dump(body) + "\n"};

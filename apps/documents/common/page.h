@@ -23,7 +23,8 @@ struct Listing {
   struct Filter {
     std::string parameter;  // documentId
     std::string condition;  // document_id = — the value comes behind it
-    enum class Kind { text, uuid, time } kind = Kind::text;
+    enum class Kind { text, time } kind = Kind::text;
+    std::vector<std::string_view> choices = {};  // other texts are refused, if there are any
   };
   std::string columns;  // and the first one is the key
   std::string table;

@@ -10,11 +10,12 @@
 
 #include "apps/common/ending_signals.h"
 #include "apps/common/start.h"
-#include "apps/documents/common/health.h"
+#include "apps/documents/common/api_document.h"
 #include "apps/documents/common/problem.h"
 #include "apps/documents/common/service_log.h"
 #include "apps/documents/common/topology.h"
 #include "baton/broker.h"
+#include "baton/event.h"
 #include "baton/fence.h"
 #include "baton/inbox.h"
 #include "baton/outbox.h"
@@ -33,6 +34,7 @@ constexpr std::size_t kMaxBody = 2U << 20U;  // 256 KiB of content, with every b
 constexpr Millis kIdleInTransaction{15'000};
 constexpr Millis kHousekeeping{2'000};
 constexpr Millis kOpenFor{30'000};
+constexpr const char* kCorrelationId = "x-correlation-id";
 
 bool is_postgres(const std::string& url) { return url.starts_with("postgres"); }
 
@@ -77,6 +79,26 @@ Result<void> write_run_file(const std::string& path, const std::string& url) {
   if (file >= 0) ::close(file);
   if (written && ::rename(aside.c_str(), path.c_str()) == 0) return {};
   return Error{.code = Code::bad_request, .message = "cannot write " + path};
+}
+
+// "127.0.0.1:8080" or "[::1]:8080", checked when it was read.
+std::pair<std::string, std::uint16_t> address_and_port(const std::string& listen) {
+  const auto colon = listen.rfind(':');
+  std::string address = listen.substr(0, colon);
+  if (address.starts_with('[')) address = address.substr(1, address.size() - 2);
+  return {address, static_cast<std::uint16_t>(std::stoi(listen.substr(colon + 1)))};
+}
+
+// A header that is there twice says nothing.
+http::Request with_correlation_id(http::Request request) {
+  std::string given;
+  std::size_t times = 0;
+  for (const auto& [name, value] : request.headers) {
+    if (name == kCorrelationId && ++times == 1) given = value;
+  }
+  std::erase_if(request.headers, [](const auto& one) { return one.first == kCorrelationId; });
+  request.headers.emplace_back(kCorrelationId, usable_context_id(times == 1 ? given : ""));
+  return request;
 }
 
 // In the order in which they are made; destroyed from the end.
@@ -199,18 +221,16 @@ class RunningService {
   }
 
   Result<void> start_server() {
-    const auto colon = settings_.listen.rfind(':');
-    http::Router router;
+    const auto [address, port] = address_and_port(settings_.listen);
     health_ = std::make_unique<Health>(settings_, database_, *broker_, relay_.get(), spec_.queue);
-    health_->add_routes(router, *metrics_);
-    if (spec_.add_routes) spec_.add_routes(router);
     workers_ = std::make_shared<http::WorkerPool>(kWorkers);
     auto server = http::Server::start(
-        std::move(router),
-        {.address = settings_.listen.substr(0, colon),
-         .port = static_cast<std::uint16_t>(std::stoi(settings_.listen.substr(colon + 1))),
+        make_router(spec_, {settings_, database_, log_, *metrics_}, *health_),
+        {.address = address,
+         .port = port,
          .max_body_bytes = kMaxBody,
-         .on_served = [this](const http::Served& served) { told_.tell(served); }},
+         .on_served = [this](const http::Served& served) { told_.tell(served); },
+         .refusal = refusal},
         workers_);
     if (!server) return server.error();
     server_ = std::move(*server);
@@ -276,20 +296,47 @@ Result<void> install_tables(sql::Connection& database, const std::string& servic
   return postgres ? all(database.postgres()) : all(database.sqlite());
 }
 
-http::Router::Handler with_database(sql::Pool& database, DatabaseHandler handler) {
-  return [&database, handler = std::move(handler)](const http::Request& request) {
+http::Router::Handler with_database(sql::Pool& database, DatabaseHandler handler,
+                                    observe::Logger log) {
+  return [&database, handler = std::move(handler),
+          log = std::move(log)](const http::Request& asked) {
+    const http::Request request = with_correlation_id(asked);
+    const std::string id(request.header(kCorrelationId));
+    const observe::LogScope scope{{"correlationId", id}};
+    const auto failed = [&](int status, const char* detail, const std::string& reason) {
+      log.error("TECHNICAL_FAILURE", {{"reason", reason}, {"route", request.route}});
+      return problem(status, detail);
+    };
+    http::Response answer;
     try {
       const auto session = need(database.take());
-      return handler(*session, request);
-    } catch (const SqlError& failed) {
-      if (failed.error.retryable || failed.error.code == Code::unavailable) {
-        auto answer = problem(503, "Unavailable", "the database does not answer; try again");
-        answer.headers.emplace_back("Retry-After", "1");
-        return answer;
-      }
-      return problem(500, "Internal error", "the request could not be handled");
+      answer = handler(*session, request);
+    } catch (const SqlError& problem) {
+      const bool later = problem.error.retryable || problem.error.code == Code::unavailable;
+      answer = later ? failed(503, "the database does not answer; try again", problem.error.message)
+                     : failed(500, "the request could not be handled", problem.error.message);
+      if (later) answer.headers.emplace_back("Retry-After", "1");
+    } catch (const std::exception& problem) {
+      answer = failed(500, "the request could not be handled", problem.what());
     }
+    if (http::find(answer.headers, "X-Correlation-Id") == nullptr) {
+      answer.headers.emplace_back("X-Correlation-Id", id);
+    }
+    return answer;
   };
+}
+
+http::Router make_router(const ServiceSpec& spec, const ServiceContext& context, Health& health) {
+  http::Router router;
+  health.add_routes(router, context.metrics);
+  router.add(
+      "GET", "/openapi.json",
+      [api = api_document(context.settings.service, spec.api)](const http::Request&) {
+        return http::Response{.body = api};
+      },
+      http::Router::Run::at_once);
+  if (spec.add_routes) spec.add_routes(router);
+  return router;
 }
 
 Result<int> run_service(MakeService make, const Settings& settings) {

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apps/documents/common/health.h"
 #include "apps/documents/common/settings.h"
 #include "apps/documents/common/work.h"
 #include "baton/elector.h"
@@ -52,6 +53,7 @@ struct ServiceSpec {
   std::function<void(Work&)> give_up;  // in the transaction of the dead letter; may be empty
 
   std::function<void(http::Router&)> add_routes;
+  std::string_view api;  // its openapi.json: these routes (api_document.h)
 
   // Work of one replica at a time. Its writes begin with fence(leadership).
   std::function<void(Leadership&, std::stop_token)> leader_work;
@@ -69,8 +71,15 @@ using MakeService = ServiceSpec (*)(const ServiceContext& context);
 [[nodiscard]] Result<void> install_tables(sql::Connection& database, const std::string& service,
                                           const ServiceSpec& spec);
 
-// A handler of HTTP that uses the database: what it throws is answered 503 or 500.
+// A handler of HTTP that uses the database: what it throws is answered 503 or 500, and logged. The
+// header X-Correlation-Id of its request can be used as it is: it was made if it was not there or
+// not fit to be. Log lines of the handler and its answer have it.
 using DatabaseHandler = std::function<http::Response(sql::Connection&, const http::Request&)>;
-[[nodiscard]] http::Router::Handler with_database(sql::Pool& database, DatabaseHandler handler);
+[[nodiscard]] http::Router::Handler with_database(sql::Pool& database, DatabaseHandler handler,
+                                                  observe::Logger log = {});
+
+// All that a service serves.
+[[nodiscard]] http::Router make_router(const ServiceSpec& spec, const ServiceContext& context,
+                                       Health& health);
 
 }  // namespace baton::documents

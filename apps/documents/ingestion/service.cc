@@ -3,6 +3,7 @@
 #include "apps/documents/common/problem.h"
 #include "apps/documents/common/topology.h"
 #include "apps/documents/ingestion/document_store.h"
+#include "apps/documents/ingestion/openapi.json.h"
 #include "apps/documents/ingestion/postgres_tables.sql.h"
 #include "apps/documents/ingestion/sqlite_tables.sql.h"
 #include "apps/documents/ingestion/submit.h"
@@ -37,14 +38,14 @@ Handled follow(Work& work) {
 http::Response show(sql::Connection& database, const http::Request& request) {
   const std::string id(request.parameter("id"));
   auto document = is_event_id(id) ? find_document(Tx(database), id) : std::nullopt;
-  if (!document) return problem(404, "Not found", "there is no such document");
+  if (!document) return problem(404, "there is no such document");
   return {.body = dump(*document) + "\n"};
 }
 
 void count_by_status(const Tx& tx, observe::Metrics& metrics) {
-  for (const char* status : {"UPLOADED", "VALIDATED", "REJECTED", "FAILED", "ENRICHED"}) {
-    const auto rows =
-        tx.query("SELECT count(*) FROM documents WHERE status = $1", {std::string(status)});
+  for (const std::string_view name : kStatusNames) {
+    const std::string status(name);
+    const auto rows = tx.query("SELECT count(*) FROM documents WHERE status = $1", {status});
     metrics.gauge("documents_by_status", "Documents in a state.", {{"status", status}})
         .set(static_cast<double>(rows.front().integer(0)));
   }
@@ -62,15 +63,22 @@ ServiceSpec make_service(const ServiceContext& context) {
           .add_routes =
               [&database = context.database, log](http::Router& router) {
                 router.add("POST", "/documents",
-                           with_database(database, [log](auto& session, const auto& request) {
-                             return submit(session, request, log);
-                           }));
+                           with_database(
+                               database,
+                               [log](auto& session, const auto& request) {
+                                 return submit(session, request, log);
+                               },
+                               log));
                 router.add("GET", "/documents",
-                           with_database(database, [](auto& session, const auto& request) {
-                             return list_documents(Tx(session), request);
-                           }));
-                router.add("GET", "/documents/{id}", with_database(database, show));
+                           with_database(
+                               database,
+                               [](auto& session, const auto& request) {
+                                 return list_documents(Tx(session), request);
+                               },
+                               log));
+                router.add("GET", "/documents/{id}", with_database(database, show, log));
               },
+          .api = embedded::apps_documents_ingestion::openapi_json,
           .housekeeping =
               [&metrics = context.metrics](const Tx& tx) {
                 forget_old_answers(tx);

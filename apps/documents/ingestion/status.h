@@ -8,6 +8,7 @@
 // A redrive that succeeds after a failure proves a higher state; a late DocumentFailed proves a
 // lower one.
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ struct Status {
 };
 
 inline constexpr Status kUploaded{"UPLOADED", 0};
+inline constexpr std::array<std::string_view, 5> kStatusNames = {"UPLOADED", "VALIDATED",
+                                                                 "REJECTED", "FAILED", "ENRICHED"};
 
 // What an event proves; `stage` is that of a DocumentFailed. Nothing for an unknown event.
 [[nodiscard]] std::optional<Status> proved_by(std::string_view type, std::string_view stage);

@@ -44,11 +44,12 @@ class Reader {
     if (!found->is_object()) return wrong("metadata", "must be an object"), json::object();
     for (const auto& [name, value] : found->items()) {
       const bool text = value.is_string();
+      if (errors.size() >= kMostErrors) break;
       if (name.empty() || has_control(name, false) ||
           (text && has_control(value.get_ref<const std::string&>(), true))) {
         wrong("metadata", "has an empty name or control characters");
       } else if (!text && !value.is_number() && !value.is_boolean()) {
-        wrong("metadata/" + name, "must be text, a number or a boolean");
+        errors.push_back({"/metadata" + pointer_to(name), "must be text, a number or a boolean"});
       }
     }
     if (dump(*found).size() > kMaxMetadata) {
@@ -59,14 +60,15 @@ class Reader {
 
   void no_others() {
     for (const auto& [name, value] : body_.items()) {
+      if (errors.size() >= kMostErrors) break;
       if (std::find(kFields.begin(), kFields.end(), name) == kFields.end()) {
-        wrong(name.substr(0, kMaxText), "there is no such field");
+        wrong(name, "there is no such field");
       }
     }
   }
 
   void wrong(const std::string& field, std::string what) {
-    errors.push_back({"/" + field, std::move(what)});
+    errors.push_back({pointer_to(field), std::move(what)});
   }
   [[nodiscard]] bool has(const char* field) const { return body_.contains(field); }
 

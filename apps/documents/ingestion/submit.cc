@@ -14,16 +14,20 @@ namespace baton::documents::ingestion {
 namespace {
 
 constexpr std::size_t kMaxKey = 255;
+constexpr std::string_view kKeyHeader = "idempotency-key";
 
-bool is_json(std::string_view content_type) {
-  return content_type.substr(0, content_type.find(';')) == "application/json";
-}
-
-// Empty: usable.
-std::string wrong_key(std::string_view key) {
-  const bool visible =
-      std::all_of(key.begin(), key.end(), [](char c) { return c > 32 && c < 127; });
-  if (key.size() > kMaxKey || !visible) return "must have 1 to 255 visible ASCII characters";
+// Empty: there is none, or one that can be used.
+std::string wrong_key(const http::Request& request) {
+  std::size_t keys = 0;
+  for (const auto& [name, key] : request.headers) {
+    if (name != kKeyHeader) continue;
+    if (++keys > 1) return "is there more than once";
+    const bool visible =
+        std::all_of(key.begin(), key.end(), [](char c) { return c > 32 && c < 127; });
+    if (key.empty() || key.size() > kMaxKey || !visible) {
+      return "must have 1 to 255 visible ASCII characters";
+    }
+  }
   return {};
 }
 
@@ -45,15 +49,14 @@ struct Request {
 std::optional<http::Response> answer_again(const Tx& tx, const Request& request,
                                            const std::string& hash) {
   if (!try_lock_key(tx, request.key)) {
-    auto busy = problem(409, "Conflict", "a request with this Idempotency-Key is under way");
+    auto busy = problem(409, "a request with this Idempotency-Key is under way");
     busy.headers.emplace_back("Retry-After", "1");
     return busy;
   }
   const auto before = find_answer(tx, request.key);
   if (!before) return std::nullopt;
   if (before->request_hash != hash) {
-    return problem(422, "Idempotency-Key reused",
-                   "this Idempotency-Key was used for another document");
+    return problem(422, "this Idempotency-Key was used for another document");
   }
   const auto body = parse_json(before->response);
   return created(before->document_id, body.value("correlationId", ""), before->response);
@@ -73,13 +76,15 @@ void add_event(sql::Connection& database, const std::string& id, const Request& 
                                             : outbox.add(database.sqlite(), uploaded));
 }
 
-http::Response store(sql::Connection& database, const Request& request) {
+http::Response store(sql::Connection& database, const Request& request,
+                     const observe::Logger& log) {
   auto transaction = need(sql::Transaction::begin(database));
   const Tx tx(transaction);
   const std::string hash = core::sha256(dump(request.submission.payload()));
   if (!request.key.empty()) {
     if (auto again = answer_again(tx, request, hash)) {
       need(transaction.commit());
+      if (again->status == 201) log.info("REQUEST_REPEATED");
       return *again;
     }
   }
@@ -96,6 +101,7 @@ http::Response store(sql::Connection& database, const Request& request) {
     store_answer(tx, request.key, {.request_hash = hash, .document_id = id, .response = body}, now);
   }
   need(transaction.commit());
+  log.info("DOCUMENT_SUBMITTED", {{"documentId", id}});
   return created(id, request.correlation_id, body);
 }
 
@@ -103,28 +109,20 @@ http::Response store(sql::Connection& database, const Request& request) {
 
 http::Response submit(sql::Connection& database, const http::Request& asked,
                       const observe::Logger& log) {
-  if (!is_json(asked.header("content-type"))) {
-    return problem(415, "Unsupported media type", "send the document as application/json");
-  }
-  Request request{.key = std::string(asked.header("idempotency-key")),
-                  .correlation_id = usable_context_id(asked.header("x-correlation-id")),
-                  .traceparent = usable_traceparent(asked.header("traceparent"))};
-  if (std::string wrong = wrong_key(request.key); !wrong.empty()) {
-    return problem(400, "Bad request", "a header cannot be used", {{"Idempotency-Key", wrong}});
+  if (auto refused = refuse_other_than_json(asked)) return *refused;
+  if (std::string wrong = wrong_key(asked); !wrong.empty()) {
+    return problem(400, "a header cannot be used", {{"Idempotency-Key", wrong}});
   }
   auto parsed = parse_submission(asked.body);
   if (const auto* refused = std::get_if<Refused>(&parsed)) {
-    const char* title = refused->status == 400 ? "Bad request" : "Unprocessable document";
-    return problem(refused->status, title, refused->detail, refused->errors);
+    return problem(refused->status, refused->detail, refused->errors);
   }
-  request.submission = std::move(std::get<Submission>(parsed));
-  const observe::LogScope scope{{"correlationId", request.correlation_id}};
-  http::Response answer = store(database, request);
-  if (answer.status == 201) {
-    const std::string* location = http::find(answer.headers, "Location");
-    log.info("DOCUMENT_SUBMITTED", {{"documentId", location->substr(location->rfind('/') + 1)}});
-  }
-  return answer;
+  return store(database,
+               {.key = std::string(asked.header(kKeyHeader)),
+                .correlation_id = std::string(asked.header("x-correlation-id")),
+                .traceparent = usable_traceparent(asked.header("traceparent")),
+                .submission = std::move(std::get<Submission>(parsed))},
+               log);
 }
 
 }  // namespace baton::documents::ingestion

@@ -7,6 +7,14 @@
 
 namespace baton::documents::notification {
 
+namespace {
+
+http::Response wrong_user() {
+  return problem(400, "a part of the path cannot be used", {{"user", "must have 1 to 255 bytes"}});
+}
+
+}  // namespace
+
 bool wants(const Tx& tx, const std::string& user, std::string_view channel) {
   const auto rows =
       tx.query("SELECT enabled FROM notification_preferences WHERE user_id = $1 AND channel = $2",
@@ -16,6 +24,7 @@ bool wants(const Tx& tx, const std::string& user, std::string_view channel) {
 
 http::Response show_preferences(sql::Connection& database, const http::Request& request) {
   const std::string user(request.parameter("user"));
+  if (user.size() > kMaxEventText) return wrong_user();
   nlohmann::json shown = nlohmann::json::object();
   for (const auto channel : {kEmail, kSms, kPush}) {
     shown[std::string(channel)] = wants(Tx(database), user, channel);
@@ -25,18 +34,21 @@ http::Response show_preferences(sql::Connection& database, const http::Request& 
 
 http::Response set_preferences(sql::Connection& database, const http::Request& request) {
   const std::string user(request.parameter("user"));
-  if (user.empty() || user.size() > kMaxEventText) {
-    return problem(400, "Bad request", "a user has 1 to 255 bytes");
-  }
+  if (user.empty() || user.size() > kMaxEventText) return wrong_user();
+  if (auto refused = refuse_other_than_json(request)) return *refused;
   const auto body = parse_json(request.body);
-  if (!body.is_object()) return problem(400, "Bad request", "the body must be a JSON object");
+  if (!body.is_object()) return problem(400, "the body must be a JSON object, not too deep");
   std::vector<FieldProblem> errors;
   for (const auto& [channel, enabled] : body.items()) {
-    if (!is_channel(channel)) errors.push_back({"/" + channel, "there is no such channel"});
-    if (!enabled.is_boolean()) errors.push_back({"/" + channel, "must be true or false"});
+    if (errors.size() == kMostErrors) break;
+    if (!is_channel(channel)) {
+      errors.push_back({pointer_to(channel), "there is no such channel"});
+    } else if (!enabled.is_boolean()) {
+      errors.push_back({pointer_to(channel), "must be true or false"});
+    }
   }
   if (!errors.empty()) {
-    return problem(422, "Unprocessable preferences", "they cannot be stored", errors);
+    return problem(422, "the preferences cannot be stored", errors);
   }
   auto transaction = need(sql::Transaction::begin(database));
   for (const auto& [channel, enabled] : body.items()) {

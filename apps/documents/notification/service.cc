@@ -2,6 +2,7 @@
 
 #include "apps/documents/common/page.h"
 #include "apps/documents/common/topology.h"
+#include "apps/documents/notification/openapi.json.h"
 #include "apps/documents/notification/postgres_tables.sql.h"
 #include "apps/documents/notification/preferences.h"
 #include "apps/documents/notification/rules.h"
@@ -57,18 +58,19 @@ nlohmann::json show(const sql::Row& row) {
 
 http::Response list(sql::Connection& database, const http::Request& request) {
   const Tx tx(database);
-  return answer_list(tx,
-                     {.columns = "id, event_id, channel, user_id, event_type, document_id, subject,"
-                                 " correlation_id, " +
-                                 tx.time("sent_at"),
-                      .table = "notification_history",
-                      .key = "id",
-                      .filters = {{"documentId", "document_id = "},
-                                  {"userId", "user_id = "},
-                                  {"correlationId", "correlation_id = "},
-                                  {"channel", "channel = "}},
-                      .show = show},
-                     request);
+  return answer_list(
+      tx,
+      {.columns = "id, event_id, channel, user_id, event_type, document_id, subject,"
+                  " correlation_id, " +
+                  tx.time("sent_at"),
+       .table = "notification_history",
+       .key = "id",
+       .filters = {{"documentId", "document_id = "},
+                   {"userId", "user_id = "},
+                   {"correlationId", "correlation_id = "},
+                   {"channel", "channel = ", Listing::Filter::Kind::text, {kEmail, kSms, kPush}}},
+       .show = show},
+      request);
 }
 
 }  // namespace
@@ -80,11 +82,15 @@ ServiceSpec make_service(const ServiceContext& context) {
           .queue = std::string(queue::notification),
           .handle = [sender](Work& work) { return notify(work, *sender); },
           .add_routes =
-              [&database = context.database](http::Router& router) {
-                router.add("GET", "/notifications", with_database(database, list));
-                router.add("GET", "/preferences/{user}", with_database(database, show_preferences));
-                router.add("PUT", "/preferences/{user}", with_database(database, set_preferences));
-              }};
+              [&database = context.database,
+               log = context.log.named("documents.notification")](http::Router& router) {
+                router.add("GET", "/notifications", with_database(database, list, log));
+                router.add("GET", "/preferences/{user}",
+                           with_database(database, show_preferences, log));
+                router.add("PUT", "/preferences/{user}",
+                           with_database(database, set_preferences, log));
+              },
+          .api = embedded::apps_documents_notification::openapi_json};
 }
 
 }  // namespace baton::documents::notification

@@ -102,6 +102,26 @@ TEST_F(HttpServer, what_the_owner_refuses_reaches_no_handler) {
   EXPECT_EQ(client.read().value().status, 200);
 }
 
+TEST_F(HttpServer, what_it_answers_by_itself_has_the_form_that_its_owner_wants) {
+  options_.refusal = [](int status, std::string_view code, std::string_view) {
+    return Response{.status = status, .body = std::string(code), .content_type = "text/x-own"};
+  };
+  options_.max_body_bytes = 10;
+  router_.add("GET", "/throw", [](const Request&) -> Response { throw std::bad_alloc(); });
+  start();
+  const auto expect = [](const test::HttpAnswer& answer, int status, const char* code) {
+    EXPECT_EQ(answer.status, status) << code;
+    EXPECT_EQ(answer.body, code);
+    EXPECT_EQ(answer.headers.at("content-type"), "text/x-own");
+  };
+  expect(call({"GET", "/nowhere"}), 404, "not_found");
+  expect(call({"DELETE", "/echo"}), 405, "method_not_allowed");
+  expect(call({"POST", "/echo", std::string(11, 'x')}), 413, "body_too_large");
+  expect(call({"GET", "/%zz"}), 400, "bad_request");
+  expect(call({"GET", "/throw"}), 500, "internal");
+  expect(refused("nonsense\r\n\r\n"), 400, "bad_request");
+}
+
 TEST_F(HttpServer, pipelined_requests_are_answered_in_order) {
   start();
   HttpClient client = connect();
