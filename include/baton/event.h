@@ -24,8 +24,8 @@ struct Event {
   std::string type;  // DocumentUploaded
 
   // Events of one aggregate are published in the order in which their transactions became visible.
-  // Of transactions that overlap and lock nothing in common, either may come first: lock the row of
-  // the aggregate.
+  // Of transactions that overlap either may come first, unless each locks the row of the aggregate
+  // before it adds the event.
   std::string aggregate;
   std::string aggregate_type;
 

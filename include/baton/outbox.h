@@ -11,7 +11,7 @@
 //
 // Promised: an event is published if and only if its transaction commits; at least once; events of
 // one aggregate in the order in which their transactions became visible. Of transactions that
-// overlap and lock nothing in common either may come first: lock the row of the aggregate, as an
+// overlap either may come first, unless each locks the row of the aggregate before it adds, as an
 // UPDATE of it does. Other languages call the SQL function outbox_add (docs/events.md).
 
 #include <span>

@@ -65,6 +65,7 @@ Result<std::unique_ptr<LogSession>> LogSession::open(const std::string& url,
   auto connection =
       sql::Connection::open(url, {.application = "baton processor " + registration.name,
                                   .create = false,
+                                  .lent = true,
                                   .statement_timeout = handler_timeout,
                                   .idle_in_transaction_timeout = handler_timeout + Millis(5'000)});
   if (!connection) return connection.error();
@@ -136,6 +137,16 @@ Result<void> LogSession::take_over() {
   return {};
 }
 
+// By TRUNCATE … RESTART IDENTITY, for one, or in a logical copy, which has no sequences. What is
+// appended now would be taken for events that have been handled.
+Error LogSession::set_back(Position drawn, Position handled) {
+  return {.code = Code::bad_store,
+          .message = "the sequence of the event log's positions is at " + std::to_string(drawn) +
+                     ", but this processor has handled events up to " + std::to_string(handled) +
+                     ": set the sequence above all positions that were ever used, or reset the "
+                     "processor if the log was emptied"};
+}
+
 Result<ProcessorRow> LogSession::look() {
   auto first = connection_->query(look_sql_, {registration_.name});
   if (!first) return first.error();
@@ -153,6 +164,7 @@ Result<ProcessorRow> LogSession::look() {
     backend_ = row.integer(3);
     // With nothing new and nobody known, the locks say nothing.
     const Position drawn = look.last_value - (look.is_called ? 0 : 1);
+    if (drawn < own.position) return set_back(drawn, own.position);
     if (drawn == frontier_.last_drawn() && drawn == frontier_.position()) return own;
     auto holders = connection_->query(holders_statement());
     if (!holders) return holders.error();

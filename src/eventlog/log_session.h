@@ -68,6 +68,7 @@ class BATON_EXPORT LogSession {
  private:
   LogSession(std::unique_ptr<sql::Connection> connection, Registration registration)
       : connection_(std::move(connection)), registration_(registration) {}
+  [[nodiscard]] static Error set_back(Position drawn, Position handled);
   Result<void> check_log();
   Result<void> take_over();
   Result<void> fenced(const std::string& sql, const sql::Values& values);

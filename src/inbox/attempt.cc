@@ -23,6 +23,10 @@ void Attempt::fail(const Error& error) {
   result_.ended = is_conflict(database_->sqlstate()) ? Ended::conflict : Ended::away;
 }
 
+void Attempt::broke(const std::string& why) {
+  result_ = {.ended = Ended::failed, .at = current_, .why = why};
+}
+
 Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const Message& message,
                                 int attempt, std::string_view last_error) {
   const Deadline by = BootClock::now() + handlers_->timeout;

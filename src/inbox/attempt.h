@@ -69,6 +69,9 @@ class Attempt {
   // Records that a retry has failed; gives up, with the hook, if no attempts are left.
   void record_failure(const Kept& kept, const std::string& error, bool probe);
 
+  // Something has thrown that no handler did.
+  void broke(const std::string& why);
+
   [[nodiscard]] const AttemptResult& result() const { return result_; }
   [[nodiscard]] const HandlerLimit& limit() const { return limit_; }
   [[nodiscard]] const std::shared_ptr<sql::Connection>& database() const { return database_; }

@@ -1,5 +1,7 @@
 #include "baton/consumer.h"
 
+#include <exception>
+
 #include "core/bad_request.h"
 #include "inbox/consumer_loop.h"
 
@@ -36,8 +38,14 @@ Result<void> Consumer::run(std::stop_token stop) { return loop_->run(std::move(s
 Result<void> Consumer::start() {
   const std::lock_guard lock(loop_->mutex);
   if (loop_->thread.joinable()) return bad_request("this consumer was started before");
-  loop_->thread = std::jthread(
-      [loop = loop_.get()](std::stop_token stop) { loop->ended = loop->run(std::move(stop)); });
+  try {
+    loop_->thread = std::jthread(
+        [loop = loop_.get()](std::stop_token stop) { loop->ended = loop->run(std::move(stop)); });
+  } catch (const std::exception& problem) {
+    return Error{.code = Code::unavailable,
+                 .message = std::string("no thread could be started: ") + problem.what(),
+                 .retryable = true};
+  }
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
+#include <exception>
 #include <utility>
 
 #include <sys/socket.h>
@@ -125,7 +126,14 @@ Result<void> ConsumerLoop::run(std::stop_token stop) {
   if (auto ok = check_options(); !ok) return ok;
   stop_ = std::move(stop);
   failure_.reset();
-  while (!stopping() && !failure_) turn();
+  while (!stopping() && !failure_) {
+    try {
+      turn();
+    } catch (const std::exception& problem) {  // no thread, no memory
+      drop_subscription();                     // so that what was in hand comes again
+      pause(problem.what());
+    }
+  }
   settle();
   // What was not begun goes back to the queue, for others. That of an ordered consumer goes back
   // with what it has not even taken, in one order, when the subscription ends.
@@ -145,6 +153,12 @@ Result<void> ConsumerLoop::run(std::stop_token stop) {
 
 void ConsumerLoop::turn() {
   if (!connect_database() || !subscribe()) return;
+  // What the broker gave up on while nobody could work came before what it has left.
+  if (options_.ordered && std::exchange(is_new_, false)) {
+    while (move_dead_letters(options_.poll_interval) && !stopping()) {
+    }
+    if (database_ == nullptr || stopping()) return;
+  }
   if (breaker_.open()) {
     probe();
   } else {
@@ -202,6 +216,7 @@ bool ConsumerLoop::connect_database() {
     sql::Options options{.name = "the inbox of " + options_.name,
                          .application = "baton consumer " + options_.name,
                          .create = false,
+                         .lent = true,
                          .idle_in_transaction_timeout = options_.handler_timeout + Millis{5'000}};
     auto opened = sql::Connection::open(database_url_, options);
     if (!opened) {
@@ -241,6 +256,7 @@ bool ConsumerLoop::subscribe() {
           BootClock::now() + kBrokerCall);
       if (opened) {
         subscription_ = std::move(*opened);
+        is_new_ = true;
         broker_nap_ = Millis{0};
         broker_lost_ = false;
         return true;
@@ -261,6 +277,12 @@ bool ConsumerLoop::subscribe() {
   return subscription_ != nullptr;
 }
 
+void ConsumerLoop::drop_subscription() {
+  subscription_.reset();
+  in_hand_.clear();
+  to_acknowledge_.clear();
+}
+
 void ConsumerLoop::take(std::size_t most) {
   if (in_hand_.size() >= most) return;
   auto deliveries = subscription_->take(
@@ -269,9 +291,7 @@ void ConsumerLoop::take(std::size_t most) {
   if (!deliveries) {
     note(ConsumerNote::Kind::broker_lost, "BROKER_LOST", nullptr, 0, deliveries.error().message);
     broker_lost_ = true;
-    subscription_.reset();
-    in_hand_.clear();
-    to_acknowledge_.clear();
+    drop_subscription();
     return;
   }
   for (auto& delivery : *deliveries) in_hand_.push_back(std::move(delivery));
@@ -306,7 +326,14 @@ bool ConsumerLoop::run_job(const std::shared_ptr<Attempt>& attempt,
     ::_exit(kOverrunExit);
   };
   // The job keeps what it uses, also if it never returns.
-  const bool returned = handler_thread_.run([attempt, job] { job(); }, attempt->limit(), overrun);
+  const auto guarded = [attempt, job] {
+    try {
+      job();
+    } catch (const std::exception& problem) {  // out of memory, for one; rolled back
+      attempt->broke(problem.what());
+    }
+  };
+  const bool returned = handler_thread_.run(guarded, attempt->limit(), overrun);
   if (overran) database_.reset();
   if (!returned && ++abandoned_ >= kMaxAbandoned) {
     failure_ = Error{.code = Code::unavailable,
@@ -321,7 +348,7 @@ void ConsumerLoop::keep_house() {
   const Instant now = BootClock::now();
   if (now >= next_dead_letters_) {
     next_dead_letters_ = now + kDeadLetterInterval;
-    move_dead_letters();
+    (void)move_dead_letters(Millis{0});
   }
   if (database_ != nullptr && now >= next_retention_) {
     auto forgotten = handlers_->tables.forget_old(
@@ -345,14 +372,15 @@ void ConsumerLoop::count_inbox() {
     if (part.status == status::held) counted.counts.held = part.pile.count;
     if (part.status == status::dead) counted.counts.dead = part.pile.count;
   }
-  options_.on_note(counted);
+  tell_user(counted);
 }
 
-// What the broker itself gave up on.
-void ConsumerLoop::move_dead_letters() {
+// What the broker itself gave up on. True if there was some, and there may be more.
+bool ConsumerLoop::move_dead_letters(Millis wait) {
   const auto drop = [&] {
     dead_letters_.reset();
     next_dead_letters_ = BootClock::now() + 10 * kDeadLetterInterval;
+    return false;
   };
   if (dead_letters_ == nullptr) {
     auto opened = broker_->subscribe(queues(".dlq"), {.prefetch = kDeadLettersAtOnce},
@@ -360,7 +388,7 @@ void ConsumerLoop::move_dead_letters() {
     if (!opened) return drop();  // a queue without dead letters has none
     dead_letters_ = std::move(*opened);
   }
-  auto letters = dead_letters_->take(kDeadLettersAtOnce, BootClock::now());
+  auto letters = dead_letters_->take(kDeadLettersAtOnce, BootClock::now() + wait);
   if (!letters) return drop();
   std::vector<Settlement> moved;
   for (const Delivery& letter : *letters) {
@@ -377,20 +405,30 @@ void ConsumerLoop::move_dead_letters() {
            sent ? &sent->event : nullptr);
     }
   }
-  if (moved.empty()) return;
-  if (!dead_letters_->settle(moved, BootClock::now() + kBrokerCall)) drop();
+  if (moved.empty()) return false;
+  if (!dead_letters_->settle(moved, BootClock::now() + kBrokerCall)) return drop();
+  return true;
 }
 
 void ConsumerLoop::note(ConsumerNote::Kind kind, std::string_view message, const Event* event,
                         int attempt, const std::string& reason,
                         std::chrono::sys_time<Millis> occurred_at) const {
+  tell_user({.kind = kind,
+             .message = message,
+             .event = event,
+             .attempt = attempt,
+             .reason = reason,
+             .occurred_at = occurred_at});
+}
+
+// What it throws must not decide about events.
+void ConsumerLoop::tell_user(const ConsumerNote& note) const {
   if (!options_.on_note) return;
-  options_.on_note({.kind = kind,
-                    .message = message,
-                    .event = event,
-                    .attempt = attempt,
-                    .reason = reason,
-                    .occurred_at = occurred_at});
+  try {
+    options_.on_note(note);
+  } catch (...) {
+    std::fprintf(stderr, "baton: on_note of the consumer %s has thrown\n", options_.name.c_str());
+  }
 }
 
 }  // namespace baton::inbox

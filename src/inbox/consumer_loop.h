@@ -67,6 +67,7 @@ class ConsumerLoop {
                                  const std::string& error);
   void acknowledge(std::uint64_t tag) { to_acknowledge_.push_back({tag, Settle::ack}); }
   void settle();
+  void drop_subscription();
 
   bool retry_due(bool probing);
   bool run_job(const std::shared_ptr<Attempt>& attempt, const std::function<void()>& job);
@@ -75,11 +76,13 @@ class ConsumerLoop {
   void note_success();
 
   void keep_house();
-  void move_dead_letters();
+  bool move_dead_letters(Millis wait);
   void count_inbox();
   void note(ConsumerNote::Kind kind, std::string_view message, const Event* event = nullptr,
             int attempt = 0, const std::string& reason = {},
             std::chrono::sys_time<Millis> occurred_at = {}) const;
+
+  void tell_user(const ConsumerNote& note) const;
 
   const std::shared_ptr<Broker> broker_;
   const std::string database_url_;
@@ -98,6 +101,7 @@ class ConsumerLoop {
   Breaker breaker_;
   bool paused_ = false;
   bool broker_lost_ = false;
+  bool is_new_ = false;  // the subscription
   Millis database_nap_{0};
   Millis broker_nap_{0};
   Instant next_dead_letters_{};

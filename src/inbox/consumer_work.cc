@@ -268,7 +268,6 @@ bool ConsumerLoop::retry_due(bool probing) {
     claimed = std::move(**due);
     const Decision decision = claim(claimed->row, handlers_->limits);
     give_up = decision.run_hook;
-    if (give_up) return {};
     claimed->row = decision.row;
     return handlers_->tables.update(transaction, claimed->event_id, decision, "");
   });

@@ -96,7 +96,8 @@ Decision deliver(Ledger ledger, Aggregate aggregate) {
 Decision fail_delivery(Ledger ledger, const RetryLimits& limits, Aggregate aggregate) {
   if (ledger) return moot();
   if (aggregate == Aggregate::in_trouble) return hold();
-  return try_again(0, 0, limits.delay_before(0));
+  // Without retries its row has them used up.
+  return try_again(limits.max_retries > 0 ? 0 : limits.last_retry(), 0, limits.delay_before(0));
 }
 
 Decision keep_first(Ledger ledger, Aggregate aggregate) {
@@ -113,10 +114,16 @@ Decision bury(Ledger ledger) {
 Decision claim(const Trouble& row, const RetryLimits& limits) {
   const bool held = row.status == Status::held;
   if (row.status != Status::retry && !held) return moot();
-  if (row.retries >= limits.max_retries && !held) return give_up(row);
+  if (row.retries >= limits.last_retry() && !held) {
+    // Left alone like a claimed retry, so that a hook that kills its process is not tried again at
+    // once. Its claim stays: of two that give up, the second one finds it DEAD.
+    Decision decision = try_again(row.retries, row.claim, limits.claim_lead);
+    decision.run_hook = true;  // by fail_retry(), in a transaction of its own, behind this one
+    return decision;
+  }
   const int retries = held ? row.retries : row.retries + 1;
   Decision decision = try_again(retries, row.claim + 1, limits.claim_lead);
-  decision.run_handler = true;  // in a transaction of its own, behind this one
+  decision.run_handler = true;  // likewise
   return decision;
 }
 
@@ -137,7 +144,7 @@ Decision fail_retry(const Row& row, std::int64_t claim, bool probe, const RetryL
 
 Decision fail_hook(const Row& row, std::int64_t claim, const RetryLimits& limits) {
   if (!has_claim(row, claim)) return moot();
-  const int times = std::clamp(row->retries - limits.max_retries, 0, 10);
+  const int times = std::clamp(row->retries - limits.last_retry(), 0, 10);
   // Past the limit it counts how often the hook has failed.
   return try_again(row->retries + 1, claim + 1,
                    std::min(kMaxHookDelay, kMinHookDelay * (std::int64_t{1} << times)));

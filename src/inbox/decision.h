@@ -57,6 +57,9 @@ struct RetryLimits {
   std::vector<Millis> delays;  // before the first retry, the second, …; the last one repeats
   Millis claim_lead{0};        // how long a claimed retry is left alone: longer than a handler runs
 
+  // What was redriven, or kept before it was handled, is tried once also where nothing is retried.
+  [[nodiscard]] int last_retry() const { return std::max(max_retries, 1); }
+
   [[nodiscard]] Millis delay_before(int retry) const {
     if (delays.empty()) return Millis{0};
     const auto last = static_cast<int>(delays.size()) - 1;
@@ -109,8 +112,9 @@ struct Arrived {
 // What is no event. Nobody can compensate for it, so no hook runs.
 [[nodiscard]] BATON_EXPORT Decision bury(Ledger ledger);
 
-// A due retry: counts the attempt before it starts. With the attempts used up (the last one died)
-// it gives up instead. A HELD row begins with its first attempt, which is no retry.
+// A due retry: counts the attempt before it starts. With the attempts used up (the last one died,
+// or the hook has failed) it is to be given up instead: by fail_retry(), with this claim. A HELD
+// row begins with its first attempt, which is no retry.
 [[nodiscard]] BATON_EXPORT Decision claim(const Trouble& row, const RetryLimits& limits);
 // Inside the transaction of the handler. Moot: the claim was overtaken.
 [[nodiscard]] BATON_EXPORT Decision retry(const Row& row, std::int64_t claim, Outcome outcome);

@@ -28,8 +28,9 @@ void HandlerThread::work(State& state) {
 
 void HandlerThread::begin() {
   if (state_ != nullptr) return;
-  state_ = std::make_shared<State>();
-  thread_ = std::thread([state = state_] { work(*state); });
+  const auto state = std::make_shared<State>();
+  thread_ = std::thread([state] { work(*state); });  // or it throws
+  state_ = state;
 }
 
 void HandlerThread::end() {

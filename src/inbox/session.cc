@@ -21,7 +21,10 @@ SessionState look_at(sql::Connection& session) {
       return state;
     }
     switch (PQtransactionStatus(postgres)) {
-      case PQTRANS_INTRANS: state.open = true; return state;
+      case PQTRANS_INTRANS:
+        state.open = session.in_own_transaction();
+        state.ended = !state.open;
+        break;
       case PQTRANS_INERROR: {
         const std::string_view message = PQerrorMessage(postgres);
         state.sqlstate = sql::sqlstate_in(message);
@@ -36,7 +39,7 @@ SessionState look_at(sql::Connection& session) {
 #endif
 #ifdef BATON_HAS_STORE_SQLITE
   if (sqlite3* sqlite = session.sqlite(); sqlite != nullptr) {
-    state.open = sqlite3_get_autocommit(sqlite) == 0;
+    state.open = session.in_own_transaction();
     state.ended = !state.open;
   }
 #endif

@@ -136,6 +136,22 @@ std::string slow(const Health& health) {
          span(health.waiting.oldest) + ": see to the broker, and to the log of the relays";
 }
 
+std::string retried(const Health& health) {
+  const bool one = health.retrying.count == 1;
+  // Those behind a failed one are told with it.
+  const auto held = std::max<std::int64_t>(0, health.held.count - health.held_by_failed);
+  return events(health.retrying.count) + (one ? " is" : " are") + " being retried" +
+         (held > 0 ? std::string(" and ") + (one ? "holds" : "hold") + " back " +
+                         std::to_string(held) + " more"
+                   : "") +
+         (health.error.empty() ? "" : " (" + health.error + ")");
+}
+
+std::string retried_for_long(const Health& health) {
+  if (health.retrying.count == 0 || health.retrying.oldest <= kWaitsLong) return {};
+  return retried(health) + ", the oldest for " + span(health.retrying.oldest);
+}
+
 std::string well(const Health& health) {
   std::string text;
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
@@ -143,13 +159,7 @@ std::string well(const Health& health) {
     add(wait(health.waiting.count) + ", the oldest for " + span(health.waiting.oldest));
   }
   if (health.retrying.count > 0) {
-    add(events(health.retrying.count) + (health.retrying.count == 1 ? " is" : " are") +
-        " being retried" +
-        (health.held.count > 0
-             ? " and " + std::string(health.retrying.count == 1 ? "holds" : "hold") + " back " +
-                   std::to_string(health.held.count) + " more"
-             : "") +
-        (health.error.empty() ? "" : " (" + health.error + ")"));
+    add(retried(health));
   } else if (health.held.count > 0) {
     add(wait(health.held.count) + " for others of their aggregates");
   }
@@ -171,8 +181,8 @@ Result<Health> read_health(sql::Connection& connection) {
 Verdict judge(const Health& health) {
   Verdict verdict;
   const std::string nobody = unread(health);
-  for (const std::string& why :
-       {nobody, failed(health), nobody.empty() ? slow(health) : std::string()}) {
+  for (const std::string& why : {nobody, failed(health), retried_for_long(health),
+                                 nobody.empty() ? slow(health) : std::string()}) {
     if (why.empty()) continue;
     verdict.stuck = true;
     verdict.why += (verdict.why.empty() ? "" : "; ") + why;

@@ -38,7 +38,8 @@ struct Health {
 [[nodiscard]] BATON_EXPORT Result<Health> read_health(sql::Connection& connection);
 
 // Stuck: a lane that no relay reads, an event that has failed, or one that has waited for more than
-// a minute although relays read. An event that is being retried is not: it belongs to nobody yet.
+// a minute although relays read, also if it is being retried: the broker has returned it again and
+// again.
 [[nodiscard]] BATON_EXPORT Verdict judge(const Health& health);
 
 }  // namespace baton::outbox

@@ -69,6 +69,45 @@ BEGIN
 END
 $$;
 
+-- What the library and its consumers refuse, although this server calls it JSON; else NULL. Most
+-- payloads are done with the first look at each.
+CREATE OR REPLACE FUNCTION $schema.outbox_unreadable(payload text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE
+SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
+DECLARE
+  json CONSTANT text COLLATE "C" := payload;
+  rest text COLLATE "C";
+BEGIN
+  IF length(json) - length(translate(json, '[{', '')) > 64 THEN
+    -- Only the brackets; then the innermost ones go, 64 times.
+    rest := translate(regexp_replace(regexp_replace(json, '"(?:[^"\\]|\\.)*"', '', 'g'),
+                                     '[^][{}]+', '', 'g'), '{}', '[]');
+    FOR level IN 1..64 LOOP
+      rest := replace(rest, '[]', '');
+      EXIT WHEN rest = '';
+    END LOOP;
+    IF rest <> '' THEN
+      RETURN 'the payload of an event is nested deeper than 64 levels';
+    END IF;
+  END IF;
+  IF json ~ '\\u[dD][89a-fA-F]' THEN
+    rest := regexp_replace(replace(json, '\\', '__'),
+      '\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}', '', 'g');
+    IF rest ~ '\\u[dD][89a-fA-F]' THEN
+      RETURN 'the payload of an event has half of a surrogate pair';
+    END IF;
+  END IF;
+  IF json ~ '[0-9][eE]\+?[0-9]{3}|[0-9]{200}' AND EXISTS (
+       SELECT FROM regexp_matches(regexp_replace(json, '"(?:[^"\\]|\\.)*"', '', 'g'),
+                                  '[0-9.]+(?:[eE][-+]?[0-9]+)?', 'g') AS found (number)
+       WHERE (number[1] ~ '[eE]\+?[0-9]{3}' OR length(number[1]) > 200)
+         AND number[1]::numeric >= 1.7976931348623158e308) THEN
+    RETURN 'the payload of an event has a number that is too large';
+  END IF;
+  RETURN NULL;
+END
+$$;
+
 -- Adds an event in the transaction of the caller and gives its id, for programs in any language:
 --
 --   SELECT outbox_add('DocumentUploaded', 'doc-7', '{"pages":3}', exchange => 'documents');
@@ -80,7 +119,8 @@ CREATE OR REPLACE FUNCTION $schema.outbox_add(
   routing_key text DEFAULT '', aggregate_type text DEFAULT '', headers text DEFAULT '{}',
   correlation_id text DEFAULT '', causation_id text DEFAULT '', traceparent text DEFAULT '',
   version integer DEFAULT 1, event_id uuid DEFAULT NULL, quiet boolean DEFAULT false)
-RETURNS uuid LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+RETURNS uuid LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET standard_conforming_strings = on AS $$
 DECLARE
   id   uuid := event_id;
   key  text COLLATE "C" := coalesce(routing_key, '');  -- whatever the caller's texts have
@@ -132,6 +172,10 @@ BEGIN
     RAISE EXCEPTION '%', what USING ERRCODE = '22023';
   END IF;
   PERFORM payload::json;  -- an error if it is none
+  what := $schema.outbox_unreadable(payload);
+  IF what IS NOT NULL THEN
+    RAISE EXCEPTION '%', what USING ERRCODE = '22023';
+  END IF;
   -- A UUID of version 7: the time in milliseconds, then random digits.
   IF id IS NULL THEN
     id := (lpad(to_hex((extract(epoch FROM clock_timestamp()) * 1000)::bigint), 12, '0') || '7' ||

@@ -72,6 +72,12 @@ Result<void> Connection::check_usable() const {
                .retryable = true};
 }
 
+Result<void> Connection::check_open() const {
+  if (in_own_transaction()) return {};
+  return Error{.code = Code::bad_request,
+               .message = about("the transaction was ended by a statement inside it")};
+}
+
 // On PostgreSQL a failed statement dooms its transaction; here on SQLite, too.
 template <typename T>
 Result<T> Connection::noted(Result<T> result) {
@@ -83,6 +89,10 @@ template <typename Sql>
 Result<Rows> Connection::checked(const Sql& sql, const Values& values, By by) {
   sqlstate_.clear();
   if (auto usable = check_usable(); !usable) return noted<Rows>(usable.error());
+  // It would be committed at once, and alone.
+  if (in_transaction_) {
+    if (auto open = check_open(); !open) return noted<Rows>(open.error());
+  }
   if (std::any_of(values.begin(), values.end(), has_nul)) {
     return noted<Rows>(refused(about("a text has a NUL byte in it; bind it as Bytes")));
   }
@@ -100,6 +110,9 @@ Result<Rows> Connection::query(const Statement& statement, const Values& values,
 Result<void> Connection::script(const std::string& sql, By by) {
   sqlstate_.clear();
   if (auto usable = check_usable(); !usable) return noted(usable);
+  if (in_transaction_) {
+    if (auto open = check_open(); !open) return noted(open);
+  }
   return noted(run_script(sql, limit(by)));
 }
 

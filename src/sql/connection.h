@@ -46,7 +46,13 @@ struct Options {
   std::string application = "baton";  // application_name, unless the URL has one
   bool read_only = false;             // and as if `create` were false
   bool create = true;                 // SQLite: make a missing file, and use a write-ahead log
-  Millis statement_timeout{10'000};   // PostgreSQL: also enforced by the server
+
+  // For sessions that are lent to users' code: a transaction of this class is known to have ended
+  // also if that code has begun another one behind it. On PostgreSQL (14 and newer) it costs a SET
+  // with every BEGIN.
+  bool lent = false;
+
+  Millis statement_timeout{10'000};  // PostgreSQL: also enforced by the server
 
   // PostgreSQL ends the session of a client that stands still for longer, so that a stopped process
   // does not keep its locks; 0: never. The first counts inside transactions (for a handler: its
@@ -110,6 +116,9 @@ class BATON_EXPORT Connection {
   [[nodiscard]] virtual bool still_there() = 0;
   // Usable, and outside of any transaction.
   [[nodiscard]] virtual bool idle() const = 0;
+  // In the transaction that was begun last by this class. False once a statement has ended it,
+  // whatever that has begun instead: see Options::lent.
+  [[nodiscard]] virtual bool in_own_transaction() const = 0;
 
   // The SQLSTATE of the last error of PostgreSQL; empty if the connection failed.
   [[nodiscard]] const std::string& sqlstate() const { return sqlstate_; }
@@ -135,6 +144,8 @@ class BATON_EXPORT Connection {
   [[nodiscard]] Deadline limit(By by) const;
   // An error if the session has been lost.
   [[nodiscard]] Result<void> check_usable() const;
+  // An error if the transaction has been ended by a statement inside it.
+  [[nodiscard]] Result<void> check_open() const;
   // "name: what went wrong".
   [[nodiscard]] std::string about(std::string_view problem) const;
 

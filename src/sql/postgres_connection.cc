@@ -247,10 +247,26 @@ Result<void> PostgresConnection::run_script(const std::string& sql, Deadline by)
   return {};
 }
 
+// A transaction that was lent has a setting of its own as a mark: one for later transactions, which
+// ends with this one, and whose changes the server tells of itself.
 Result<void> PostgresConnection::begin(Deadline by) {
-  auto done = command("BEGIN", by, Lost::nothing_done);
+  const bool mark = options_.lent && !options_.read_only;
+  auto done = command(mark ? "BEGIN; SET LOCAL default_transaction_read_only = on" : "BEGIN", by,
+                      Lost::nothing_done);
   if (!done) return done.error();
+  marked_ = mark && has_mark();
   return {};
+}
+
+bool PostgresConnection::has_mark() const {
+  const char* value = PQparameterStatus(connection_, "default_transaction_read_only");
+  return value != nullptr && std::string_view(value) == "on";
+}
+
+// A failed transaction has lost its mark, and can only be rolled back, whose ever it is.
+bool PostgresConnection::in_own_transaction() const {
+  const auto status = PQtransactionStatus(connection_);
+  return status != PQTRANS_IDLE && (!marked_ || status == PQTRANS_INERROR || has_mark());
 }
 
 Result<void> PostgresConnection::commit(Deadline by) {
@@ -261,10 +277,7 @@ Result<void> PostgresConnection::commit(Deadline by) {
                  .retryable = true};
   }
   // COMMIT outside of a transaction is answered with COMMIT.
-  if (PQtransactionStatus(connection_) == PQTRANS_IDLE) {
-    return Error{.code = Code::bad_request,
-                 .message = about("the transaction was ended by a statement inside it")};
-  }
+  if (auto open = check_open(); !open) return open;
   auto done = command("COMMIT", by, Lost::in_doubt);
   if (!done) return done.error();
   if (std::string_view(PQcmdStatus(done->get())) == "COMMIT") return {};

@@ -27,6 +27,7 @@ class PostgresConnection final : public Connection {
 
   [[nodiscard]] bool still_there() override;
   [[nodiscard]] bool idle() const override;
+  [[nodiscard]] bool in_own_transaction() const override;
   [[nodiscard]] Kind kind() const override { return Kind::postgres; }
   [[nodiscard]] pg_conn* postgres() const override { return connection_; }
 
@@ -55,6 +56,7 @@ class PostgresConnection final : public Connection {
   Result<PostgresResult> collect(int sent, Deadline by, Lost lost);
   Result<void> wait_for_answer(Deadline by, Lost lost);
   [[nodiscard]] Lost outside_transaction() const;
+  [[nodiscard]] bool has_mark() const;
   [[nodiscard]] std::string role() const;
   Error broken(Lost lost);
   Error late(Lost lost);
@@ -65,6 +67,7 @@ class PostgresConnection final : public Connection {
   std::vector<std::string> secrets_;
   std::set<std::uint64_t> prepared_;  // ids of statements
   Instant last_spoke_;                // to the server
+  bool marked_ = false;               // the transaction that was begun last
   bool beating_ = false;              // a heartbeat has not been answered yet
 };
 

@@ -72,6 +72,8 @@ Result<void> SqliteConnection::open_file(const std::string& path, Deadline by) {
   if (code != SQLITE_OK) return problem(code);
   sqlite3_busy_handler(raw, &on_busy, this);
   sqlite3_progress_handler(raw, kStepsBetweenLooks, &on_progress, this);
+  sqlite3_commit_hook(raw, &on_commit, this);
+  sqlite3_rollback_hook(raw, &on_rollback, this);
   if (options_.create && !options_.read_only) {
     if (auto wal = use_wal(path, by); !wal) return wal;
   }
@@ -109,6 +111,13 @@ int SqliteConnection::on_busy(void* self, int tries) {
   std::this_thread::sleep_for(std::min(left, nap));
   return 1;
 }
+
+int SqliteConnection::on_commit(void* self) {
+  ++static_cast<SqliteConnection*>(self)->ended_;
+  return 0;
+}
+
+void SqliteConnection::on_rollback(void* self) { ++static_cast<SqliteConnection*>(self)->ended_; }
 
 int SqliteConnection::on_progress(void* self) {
   const auto& deadline = static_cast<SqliteConnection*>(self)->deadline_;
@@ -232,15 +241,18 @@ Result<void> SqliteConnection::run_script(const std::string& sql, Deadline by) {
 
 // A transaction that began as a reader may find later that it can no longer write.
 Result<void> SqliteConnection::begin(Deadline by) {
-  return run_script(options_.read_only ? "BEGIN" : "BEGIN IMMEDIATE", by);
+  auto done = run_script(options_.read_only ? "BEGIN" : "BEGIN IMMEDIATE", by);
+  ended_before_ = ended_;
+  return done;
+}
+
+bool SqliteConnection::in_own_transaction() const {
+  return sqlite3_get_autocommit(connection_.get()) == 0 && ended_ == ended_before_;
 }
 
 Result<void> SqliteConnection::commit(Deadline by) {
   // Some errors roll back by themselves.
-  if (sqlite3_get_autocommit(connection_.get()) != 0) {
-    return Error{.code = Code::bad_request,
-                 .message = about("the transaction was ended by a statement inside it")};
-  }
+  if (auto open = check_open(); !open) return open;
   const Within within(*this, by);
   const int code = sqlite3_exec(connection_.get(), "COMMIT", nullptr, nullptr, nullptr);
   if (code == SQLITE_OK) return {};

@@ -18,6 +18,7 @@ class SqliteConnection final : public Connection {
 
   [[nodiscard]] bool still_there() override { return usable_; }
   [[nodiscard]] bool idle() const override;
+  [[nodiscard]] bool in_own_transaction() const override;
   [[nodiscard]] Kind kind() const override { return Kind::sqlite; }
   [[nodiscard]] sqlite3* sqlite() const override { return connection_.get(); }
 
@@ -48,6 +49,8 @@ class SqliteConnection final : public Connection {
   int bind(sqlite3_stmt* statement, int index, const Value& value);
   [[nodiscard]] Error problem(int code) const;
   static int on_busy(void* self, int tries);
+  static int on_commit(void* self);
+  static void on_rollback(void* self);
   static int on_progress(void* self);
 
   // The deadline of a call, for the two handlers while it runs.
@@ -64,7 +67,9 @@ class SqliteConnection final : public Connection {
     SqliteConnection& connection_;
   };
   std::optional<Deadline> deadline_;
-  Deadline foreign_deadline_;  // of a wait in somebody else's use of sqlite()
+  Deadline foreign_deadline_;       // of a wait in somebody else's use of sqlite()
+  std::uint64_t ended_ = 0;         // transactions
+  std::uint64_t ended_before_ = 0;  // the one that was begun last
   std::unique_ptr<sqlite3, Close> connection_;
   std::map<std::uint64_t, Prepared> prepared_;  // by id; they end before the connection
 };

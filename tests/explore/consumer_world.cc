@@ -27,7 +27,14 @@ const inbox::RetryLimits kLimits{.max_retries = 2};
 
 // One event: what is true for one is true for all, since no decision looks at another.
 struct Replica {
-  enum class Phase : char { idle = 'i', delivery = 'd', claimed = 'c', works = 'w', failed = 'f' };
+  enum class Phase : char {
+    idle = 'i',
+    delivery = 'd',
+    claimed = 'c',
+    works = 'w',
+    failed = 'f',
+    gives_up = 'g'
+  };
   Phase phase = Phase::idle;
   Turn turn;               // of a delivery
   bool connected = true;   // to the broker
@@ -76,7 +83,8 @@ class ConsumerWorld {
         case Replica::Phase::delivery: add_delivery(state, r, all); break;
         case Replica::Phase::claimed: add_lock(state, r, all); break;
         case Replica::Phase::works: add_work(state, r, all); break;
-        case Replica::Phase::failed: add_failure(state, r, all); break;
+        case Replica::Phase::failed:
+        case Replica::Phase::gives_up: add_failure(state, r, all); break;
       }
     }
     add_others(state, all);
@@ -224,15 +232,14 @@ class ConsumerWorld {
     const Decision decision = inbox::claim(*state.row, kLimits);
     if (decision.moot) return;
     State next = state;
-    apply(next, decision);
-    if (decision.run_hook) {
-      all.push_back({name(r) + "gives up at the claim", next});
-      add_hook_failure(state, r, state.row->claim, all);
-      return;
-    }
-    next.replicas[at(r)].phase = Replica::Phase::claimed;
+    Decision claimed = decision;
+    claimed.run_hook = false;  // it has not run yet
+    apply(next, claimed);
+    next.replicas[at(r)].phase =
+        decision.run_hook ? Replica::Phase::gives_up : Replica::Phase::claimed;
     next.replicas[at(r)].claim = decision.row.claim;
-    all.push_back({name(r) + "claims the retry", next});
+    all.push_back(
+        {name(r) + (decision.run_hook ? "claims it to give up" : "claims the retry"), next});
   }
 
   void add_hook_failure(const State& state, int r, std::int64_t claim,
@@ -347,7 +354,8 @@ class ConsumerWorld {
     if (state.row_lock != kNobody) return;  // it waits
     const std::int64_t claim = state.replicas[at(r)].claim;
     for (const bool probe : {false, true}) {
-      if (probe && state.left.probes == 0) continue;
+      const bool gives_up = state.replicas[at(r)].phase == Replica::Phase::gives_up;
+      if (probe && (state.left.probes == 0 || gives_up)) continue;
       const Decision decision = inbox::fail_retry(state.row, claim, probe, kLimits);
       State next = state;
       apply(next, decision);

@@ -29,7 +29,14 @@ constexpr int kNobody = -1;
 const inbox::RetryLimits kLimits{.max_retries = 1};
 
 struct Replica {
-  enum class Phase : char { idle = 'i', delivery = 'd', claimed = 'c', works = 'w', failed = 'f' };
+  enum class Phase : char {
+    idle = 'i',
+    delivery = 'd',
+    claimed = 'c',
+    works = 'w',
+    failed = 'f',
+    gives_up = 'g'
+  };
   Phase phase = Phase::idle;
   Turn turn;                 // of a delivery
   bool connected = true;     // to the broker
@@ -88,7 +95,8 @@ class OrderedWorld {
         case Replica::Phase::delivery: add_delivery(state, r, all); break;
         case Replica::Phase::claimed: add_lock(state, r, all); break;
         case Replica::Phase::works: add_work(state, r, all); break;
-        case Replica::Phase::failed: add_failure(state, r, all); break;
+        case Replica::Phase::failed:
+        case Replica::Phase::gives_up: add_failure(state, r, all); break;
       }
     }
     add_others(state, all);
@@ -324,13 +332,11 @@ class OrderedWorld {
     const Decision decision = inbox::claim(*state.events[e].row, kLimits);
     if (decision.moot) return;
     State next = state;
-    apply(next, e, decision);
-    if (decision.run_hook) {
-      all.push_back({name(r) + "gives up " + std::to_string(e) + " at the claim", next, {}});
-      return;
-    }
+    Decision claimed = decision;
+    claimed.run_hook = false;  // it has not run yet
+    apply(next, e, claimed);
     Replica& own = next.replicas[at(r)];
-    own.phase = Replica::Phase::claimed;
+    own.phase = decision.run_hook ? Replica::Phase::gives_up : Replica::Phase::claimed;
     own.event = static_cast<int>(e);
     own.claim = decision.row.claim;
     all.push_back({name(r) + "claims " + std::to_string(e), next, {}});

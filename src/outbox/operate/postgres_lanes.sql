@@ -1,4 +1,5 @@
--- What waits in each lane for its first attempt: what its relay may not have seen yet.
+-- What waits in each lane for its first attempt: what its relay may not have seen yet. Lanes that
+-- no relay knows are there too, if somebody has written events to them without outbox_add.
 SELECT l.lane, floor(extract(epoch FROM clock_timestamp() - l.updated_at) * 1000)::bigint,
        w.waiting, floor(extract(epoch FROM clock_timestamp() - w.oldest) * 1000)::bigint
 FROM $schema.outbox_lane l CROSS JOIN LATERAL (
@@ -8,4 +9,10 @@ FROM $schema.outbox_lane l CROSS JOIN LATERAL (
     AND e.xid >= CASE
       WHEN l.system_identifier = (SELECT system_identifier FROM pg_control_system())
       THEN coalesce(pg_snapshot_xmin(l.seen), '0'::xid8) ELSE '0'::xid8 END) w
-ORDER BY l.lane
+UNION ALL
+SELECT e.lane, NULL, count(*),
+       floor(extract(epoch FROM clock_timestamp() - min(e.created_at)) * 1000)::bigint
+FROM $schema.outbox_events e
+WHERE (e.lane < 0 OR e.lane > 15) AND e.status = 'PENDING'
+GROUP BY e.lane
+ORDER BY 1

@@ -142,6 +142,20 @@ TEST_F(FrontierOnPostgres, a_sequence_that_caches_is_refused) {
   EXPECT_EQ(refused.error().code, Code::bad_store);
 }
 
+TEST_F(FrontierOnPostgres, a_sequence_that_was_set_back_is_told) {
+  auto session = open_session(database_.url(), "v");
+  for (int i = 0; i < 3; ++i) append_one(*early_, "a");
+  ASSERT_EQ(handle(*session).size(), 3U);
+  early_->script("TRUNCATE event_log, event_stream RESTART IDENTITY").value();
+  append_one(*early_, "a");
+  const auto looked = session->look();
+  ASSERT_FALSE(looked);
+  EXPECT_EQ(looked.error().code, Code::bad_store);
+  EXPECT_NE(looked.error().message.find("sequence"), std::string::npos);
+  early_->query("UPDATE event_processor SET position = 0").value();
+  EXPECT_EQ(handle(*session), Positions{1});
+}
+
 TEST(FrontierOnItsOwnServer, a_prepared_transaction_stalls_also_after_a_crash) {
   PostgresServer server({.settings = {{"max_prepared_transactions", "4"}}});
   auto writer = sql::Connection::open(server.url()).value();

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstring>
 #include <mutex>
 #include <thread>
 
@@ -134,6 +135,29 @@ TEST_P(ProcessorsTest, a_view_follows_the_log_in_every_form_of_ownership) {
     EXPECT_EQ(view(), truth());
     EXPECT_EQ(state("totals_view").owner, locks_.owner());
     EXPECT_GT(state("totals_view").owner_token, 0U);
+  }
+}
+
+TEST_P(ProcessorsTest, a_handler_that_ends_its_transaction_has_failed) {
+  fill(3);
+  for (const char* const end : {"COMMIT", "ROLLBACK", "ROLLBACK; BEGIN"}) {
+    Processors processors(locks_, database_.url(), "shop", quick());
+    const std::string name = "ends_" + std::to_string(std::strlen(end));
+    ASSERT_TRUE(processors.add_view(name, {}, [&](EventBatch& batch) -> Result<void> {
+      if (batch.postgres() != nullptr) {
+        PQclear(PQexec(batch.postgres(), end));
+      } else {
+        sqlite3_exec(batch.sqlite(), end, nullptr, nullptr, nullptr);
+      }
+      return {};
+    }));
+    const Running running(processors);
+    ASSERT_TRUE(poll_until([&] {
+      const auto all = admin_->list(name);
+      return all && all->front().status == "PAUSED";
+    })) << end;
+    EXPECT_EQ(state(name).position, 0) << end;
+    EXPECT_NE(state(name).last_error.find("ended by a statement"), std::string::npos);
   }
 }
 

@@ -129,7 +129,7 @@ TEST_F(ConsumerOutcome, an_event_whose_hook_fails_stays_in_retry_until_it_succee
   move_time(Millis{1'000});
   for (int times = 1; times <= 2; ++times) {
     ASSERT_TRUE(notes_.wait(Kind::hook_failed, times));
-    EXPECT_EQ(row(one), "RETRY " + std::to_string(times));
+    EXPECT_EQ(row(one), "RETRY " + std::to_string(1 + times));
     EXPECT_EQ(effects(), "0");
     move_time(Millis{300'000});
   }
@@ -306,6 +306,26 @@ TEST_F(ConsumerOutcome, a_handler_that_ends_its_transaction_has_failed) {
   move_time(Millis{1'000});
   ASSERT_TRUE(ask_until("SELECT count(*) FROM processed_events WHERE outcome = 'done'", "3"));
   EXPECT_EQ(effects(), "3");
+}
+
+TEST_F(ConsumerOutcome, a_handler_that_begins_its_own_transaction_has_failed_alone) {
+  const Event committed = event("COMMIT; BEGIN");
+  const Event rolled_back = event("ROLLBACK; BEGIN");
+  publish({event("first"), committed, event("second"), rolled_back, event("third")});
+  consume([&](Handling& handling) {
+    write_effect(handling);
+    const std::string aggregate = handling.event().aggregate;
+    if (handling.attempt() == 1 && aggregate.ends_with("BEGIN")) {
+      run(handling, aggregate.c_str());
+    }
+    return done();
+  });
+  ASSERT_TRUE(notes_.wait(Kind::failed));
+  EXPECT_EQ(outcome(rolled_back), "retrying");
+  EXPECT_NE(notes_.last_reason(Kind::failed).find("ended the transaction"), std::string::npos);
+  move_time(Millis{1'000});
+  ASSERT_TRUE(ask_until("SELECT count(*) FROM processed_events WHERE outcome = 'done'", "5"));
+  EXPECT_EQ(effects(), "5");
 }
 
 TEST_F(ConsumerOutcome, a_delivery_that_came_back_three_times_is_kept_before_it_is_handled) {

@@ -9,6 +9,7 @@
 //   kill_in_hook     SIGKILL when on_give_up has written its effect; the handler fails
 //   stop_in_handler, stop_before_ack: SIGSTOP; sleep_in_handler: for ever
 // and kill_deadly, SIGKILL in the handler of each event of the aggregate `deadly`, every time.
+// kill_deadly_hook: the same in on_give_up; the handler fails for `deadly`, and for `late` once.
 // SHIFT_MS is added to the clock of the database. Prints "ready", and runs until its input ends.
 
 #include <fcntl.h>
@@ -48,6 +49,7 @@ int main(int argc, char** argv) {
   options.on_give_up = [&](Handling& handling) {
     test::write_effect(handling, "given up");
     strike("in_hook");
+    if (fault == "kill_deadly_hook") ::kill(::getpid(), SIGKILL);
   };
   Consumer consumer(broker, argv[2], std::move(options), [&](Handling& handling) {
     test::write_effect(handling);
@@ -55,6 +57,12 @@ int main(int argc, char** argv) {
       ::kill(::getpid(), SIGKILL);
     }
     strike("in_handler");
+    if (fault == "kill_deadly_hook") {
+      const std::string& aggregate = handling.event().aggregate;
+      if (aggregate == "deadly" || (aggregate == "late" && handling.attempt() == 1)) {
+        return failed("not now");
+      }
+    }
     if (fault == "sleep_in_handler") ::pause();
     return fault == "kill_in_hook" ? failed("it never works") : done();
   });

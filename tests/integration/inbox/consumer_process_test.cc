@@ -107,6 +107,20 @@ TEST_F(ConsumerProcess, giving_up_and_compensating_are_one_transaction_under_sig
   expect_clean_end(*second);
 }
 
+TEST_F(ConsumerProcess, an_event_whose_hook_kills_the_process_leaves_the_others_their_retries) {
+  publish({event("deadly")});
+  for (int hours = 0; hours < 2; ++hours) {  // after the last retry, and at the claim
+    auto process = start("kill_deadly_hook", std::chrono::hours{hours});
+    expect_killed(*process);
+  }
+  EXPECT_EQ(ask("SELECT status FROM inbox_events"), "RETRY");
+  publish({event("late")});
+  auto last = start("kill_deadly_hook", std::chrono::hours{1});
+  EXPECT_TRUE(ask_until("SELECT count(*) FROM processed_events WHERE outcome = 'done'", "1"));
+  EXPECT_EQ(ask("SELECT count(*) FROM effects"), "1");
+  expect_clean_end(*last);
+}
+
 TEST_F(ConsumerProcess, stopped_past_its_lease_before_the_acknowledgement_it_adds_no_effect) {
   publish_some(5);
   auto first = start("stop_before_ack");

@@ -187,6 +187,11 @@ TEST_P(OutboxOperate, status_says_in_one_line_what_is_stuck) {
   db_.add("b", {.next = "held"});
   EXPECT_EQ(verdict().why, "1 event is being retried and holds back 1 more (NO_ROUTE)");
   EXPECT_FALSE(verdict().stuck) << "nobody has to do anything yet";
+  db_.add("c", {.next = "later", .error = "NO_ROUTE", .attempts = 5, .age = 12min});
+  EXPECT_EQ(verdict().why,
+            "2 events are being retried and hold back 1 more (NO_ROUTE), the oldest for 12 min");
+  EXPECT_TRUE(verdict().stuck);
+  db_.run("DELETE FROM outbox_events WHERE aggregate_id = 'c'");
   db_.run("UPDATE outbox_events SET status = 'FAILED' WHERE last_error IS NOT NULL");
   EXPECT_EQ(verdict().why, "1 event has failed and holds back 1 more (NO_ROUTE)");
   EXPECT_TRUE(verdict().stuck);
@@ -233,6 +238,16 @@ class OutboxOnPostgres : public ::testing::Test {
  protected:
   test::OutboxDatabase db_{sql::Kind::postgres};
 };
+
+TEST_F(OutboxOnPostgres, an_event_in_a_lane_that_no_relay_knows_is_told) {
+  db_.read_lanes(0s);
+  db_.add("a", {.age = 12min});
+  db_.run("UPDATE outbox_events SET lane = 77");
+  const Verdict verdict = judge(read_health(db_.connection()).value());
+  EXPECT_TRUE(verdict.stuck);
+  EXPECT_EQ(verdict.why,
+            "no relay has ever read lane 77; 1 event waits there, the oldest for 12 min");
+}
 
 TEST_F(OutboxOnPostgres, an_event_that_somebody_else_changes_is_passed_over) {
   const auto locked = db_.add("a", {.status = "FAILED", .next = "held"});

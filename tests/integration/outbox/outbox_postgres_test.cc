@@ -157,6 +157,15 @@ TEST_F(PostgresOutbox, the_sql_function_refuses_what_the_library_refuses) {
            {"'T', 'a', NULL", "1048576 bytes"},
            {"'T', 'a', to_json(repeat('x', 1048576))::text", "1048576 bytes"},
            {"'T', 'a', '{'", "json"},
+           {"'T', 'a', repeat('[', 65) || repeat(']', 65)", "deeper than 64"},
+           {"'T', 'a', repeat('{\"a\":[', 33) || repeat(']}', 33)", "deeper than 64"},
+           {"'T', 'a', '\"\\ud800\"'", "surrogate"},
+           {"'T', 'a', '\"\\\\\\ud800\"'", "surrogate"},
+           {"'T', 'a', '\"\\ude00\\ud83d\"'", "surrogate"},
+           {"'T', 'a', '\"\\ud83d\\\\\\ude00\"'", "surrogate"},
+           {"'T', 'a', '[1e999]'", "too large"},
+           {"'T', 'a', '-0.1E+0400'", "too large"},
+           {"'T', 'a', repeat('9', 400)", "too large"},
            {"'T', 'a', headers => '[]'", "JSON object"},
            {"'T', 'a', headers => '{\"n\":1}'", "are texts"},
            {"'T', 'a', headers => '{\"CC\":\"x\"}'", "RabbitMQ"},
@@ -178,6 +187,25 @@ TEST_F(PostgresOutbox, the_sql_function_refuses_what_the_library_refuses) {
       " '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', headers => '{\"k\":\"v\"}')");
   EXPECT_TRUE(is_event_id(id)) << id;
   EXPECT_EQ(id[14], '7');
+}
+
+// What the server calls JSON, a consumer must be able to read, or it ends as a dead letter.
+TEST_F(PostgresOutbox, the_sql_function_takes_what_the_library_takes) {
+  for (const std::string& payload : std::vector<std::string>{
+           std::string(64, '[') + std::string(64, ']'), "\"" + std::string(100, '[') + "\"",
+           "[\"a\\\"" + std::string(100, '{') + "\"]", R"("\ud800")",
+           R"(["\\ud800", "\ud83d\ude00", "\u0000"])", "[1e308, 1e-999, 0e999]",
+           "1.7976931348623157e308", "\"1e999\""}) {
+    const bool good = check_event({.type = "T", .aggregate = "a", .payload = payload}).has_value();
+    const std::string why = refusal("'T', 'a', $payload$" + payload + "$payload$");
+    EXPECT_EQ(good, why == "accepted") << payload << ": " << why;
+  }
+}
+
+TEST_F(PostgresOutbox, the_sql_function_works_where_backslashes_are_escapes) {
+  session.sql("SET standard_conforming_strings = off; SET escape_string_warning = off");
+  session.sql("SELECT outbox_add('DocumentUploaded', 'a')");
+  EXPECT_EQ(session.sql("SELECT routing_key FROM outbox_events"), "document.uploaded");
 }
 
 TEST_F(PostgresOutbox, missing_tables_are_named_with_the_command_that_makes_them) {

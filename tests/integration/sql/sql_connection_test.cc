@@ -160,6 +160,26 @@ TEST_P(SqlConnection, the_commit_of_a_transaction_that_ended_inside_is_a_failure
   EXPECT_EQ(items(), 0);
 }
 
+TEST_P(SqlConnection, behind_a_transaction_that_ended_inside_nothing_is_written) {
+  for (const char* const end : {"COMMIT", "ROLLBACK", "COMMIT; BEGIN", "ROLLBACK; BEGIN"}) {
+    connection_ = open({.lent = true});
+    auto transaction = Transaction::begin(*connection_).value();
+    EXPECT_TRUE(connection_->in_own_transaction());
+    transaction.script("SAVEPOINT a; ROLLBACK TO a; RELEASE a").value();
+    EXPECT_TRUE(connection_->in_own_transaction());
+    transaction.script(end).value();
+    EXPECT_FALSE(connection_->in_own_transaction());
+    EXPECT_FALSE(add(1)) << end;
+    const auto committed = transaction.commit();
+    ASSERT_FALSE(committed) << end;
+    EXPECT_FALSE(committed.error().in_doubt);
+    EXPECT_NE(committed.error().message.find("ended by a statement"), std::string::npos);
+    EXPECT_EQ(items(), 0);
+    EXPECT_TRUE(connection_->idle());
+    connection_->transaction([](Transaction&) { return Result<void>(); }).value();
+  }
+}
+
 TEST_P(SqlConnection, a_transaction_of_an_overtaken_lease_is_fenced) {
   if (GetParam() == Kind::postgres) {
     ASSERT_TRUE(install_fence(connection_->postgres()));
