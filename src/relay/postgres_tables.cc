@@ -49,10 +49,12 @@ constexpr Millis kPollBehindPooler{100};
 constexpr int kMaxRepeats = 5;
 
 // Only the indexes are right for a table of which nearly all rows are done with, and statistics of
-// yesterday say otherwise. Marks count on READ COMMITTED.
+// yesterday say otherwise. What is bound says nothing about the plan. Marks count on READ
+// COMMITTED.
 constexpr const char* kSession =
     "SET search_path = pg_catalog, pg_temp; SET enable_seqscan = off; SET enable_bitmapscan = off;"
-    "SET jit = off; SET default_transaction_isolation = 'read committed'";
+    "SET jit = off; SET plan_cache_mode = force_generic_plan;"
+    "SET default_transaction_isolation = 'read committed'";
 
 using Numbers = std::vector<std::int64_t>;
 using Texts = std::vector<std::string>;
@@ -174,7 +176,8 @@ class PostgresTables final : public LaneTables {
                            Looked& looked);
   Result<void> next_pages(const Group& group, std::size_t max_rows, std::size_t max_bytes,
                           Looked& looked);
-  Result<void> find_first_positions(const Group& group, const Snapshot& now);
+  Result<void> find_first_positions(const Numbers& lanes, const Snapshot& known,
+                                    const Snapshot& now);
   Result<std::set<int>> try_write(std::span<const LaneBatch> batches);
   Result<void> mark(std::span<const LaneBatch> batches, const std::set<int>& fenced);
 
@@ -339,17 +342,11 @@ Result<TakenLane> PostgresTables::take_over(const OwnedLane& lane) {
 Result<Looked> PostgresTables::look(std::span<const LaneRead> reads, std::size_t max_rows,
                                     std::size_t max_bytes) {
   Looked looked;
-  std::map<std::string, Group> first;  // by the snapshot of the look before
+  Group first;
   Group next;
-  for (const LaneRead& read : reads) {
-    if (read.read.now) {
-      next.push_back(&read);
-    } else {
-      first[read.read.known.text()].push_back(&read);
-    }
-  }
-  for (const auto& [known, group] : first) {
-    if (auto done = first_pages(group, max_rows, max_bytes, looked); !done) return done.error();
+  for (const LaneRead& read : reads) (read.read.now ? next : first).push_back(&read);
+  if (!first.empty()) {
+    if (auto done = first_pages(first, max_rows, max_bytes, looked); !done) return done.error();
   }
   if (!next.empty()) {
     if (auto done = next_pages(next, max_rows, max_bytes, looked); !done) return done.error();
@@ -360,10 +357,15 @@ Result<Looked> PostgresTables::look(std::span<const LaneRead> reads, std::size_t
 Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_rows,
                                          std::size_t max_bytes, Looked& looked) {
   LaneArrays arrays;
-  for (const LaneRead* read : group) arrays.add(read->lane);
-  const std::string known = group.front()->read.known.text();
+  std::map<int, const LaneRead*> by_lane;
+  Snapshot known = group.front()->read.known;
+  for (const LaneRead* read : group) {
+    arrays.add(read->lane);
+    by_lane[read->lane.number] = read;
+    known = known.common(read->read.known);
+  }
   auto rows = run(statements_->look,
-                  {arrays.lanes, arrays.tokens, known, static_cast<std::int64_t>(max_rows),
+                  {arrays.lanes, arrays.tokens, known.text(), static_cast<std::int64_t>(max_rows),
                    static_cast<std::int64_t>(max_bytes)});
   if (!rows) return rows.error();
   const auto now = Snapshot::parse(rows->front().text(0));
@@ -381,13 +383,15 @@ Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_row
     }
   }
   if (more) {
-    if (auto found = find_first_positions(group, *now); !found) return found;
+    if (auto found = find_first_positions(arrays.lanes, known, *now); !found) return found;
   }
-  for (const sql::Row& row : *rows) {
+  for (sql::Row& row : *rows) {
     if (more) break;
     auto stored = read_event(row, 2);
     const auto page = stored ? pages.find(stored->lane) : pages.end();
     if (page == pages.end()) continue;
+    // What another lane has not read yet may be read here.
+    if (by_lane.at(stored->lane)->read.known.shows(stored->row.xid)) continue;
     const Position position = stored->row.position;
     page->second.page.rows.push_back(std::move(stored->row));
     if (stored->outgoing) page->second.messages.emplace(position, std::move(*stored->outgoing));
@@ -396,11 +400,9 @@ Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_row
   return {};
 }
 
-Result<void> PostgresTables::find_first_positions(const Group& group, const Snapshot& now) {
-  Numbers lanes;
-  for (const LaneRead* read : group) lanes.push_back(read->lane.number);
-  auto rows =
-      run_long(statements_->first_positions, {lanes, group.front()->read.known.text(), now.text()});
+Result<void> PostgresTables::find_first_positions(const Numbers& lanes, const Snapshot& known,
+                                                  const Snapshot& now) {
+  auto rows = run_long(statements_->first_positions, {lanes, known.text(), now.text()});
   if (!rows) return rows.error();
   for (const std::int64_t lane : lanes) {
     first_positions_[static_cast<int>(lane)] = std::numeric_limits<Position>::max();
@@ -432,7 +434,7 @@ Result<void> PostgresTables::next_pages(const Group& group, std::size_t max_rows
                    static_cast<std::int64_t>(max_bytes)});
   if (!rows) return rows.error();
   std::map<int, LanePage> pages;
-  for (const sql::Row& row : *rows) {
+  for (sql::Row& row : *rows) {
     const int lane = static_cast<int>(row.integer(1));
     LanePage& page = pages[lane];
     page.lane = lane;
@@ -487,7 +489,7 @@ Result<Outgoings> PostgresTables::fetch(int lane, const std::vector<Position>& p
   auto rows = run(statements_->fetch, {std::int64_t{lane}, Numbers(positions)});
   if (!rows) return rows.error();
   Outgoings found;
-  for (const sql::Row& row : *rows) {
+  for (sql::Row& row : *rows) {
     auto stored = read_event(row, 0);
     if (stored && stored->outgoing) {
       found.emplace(stored->row.position, std::move(*stored->outgoing));
@@ -591,6 +593,10 @@ Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std:
 }
 
 Result<Waiting> PostgresTables::show(std::span<const OwnedLane> lanes) {
+  // Plans that were made when the table was nearly empty read all of it.
+  if (!pooled_) {
+    if (auto discarded = work_->query("DISCARD PLANS"); !discarded) return discarded.error();
+  }
   const LaneArrays arrays = arrays_of(lanes);
   auto rows = run(statements_->show, {arrays.lanes, arrays.tokens, kMaxCounted});
   if (!rows) return rows.error();

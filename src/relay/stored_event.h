@@ -9,13 +9,14 @@ namespace baton::relay {
 
 // A row of look.sql, page.sql or fetch.sql, from its column `at` on: lane, position, xid, attempts,
 // bytes, when it was added, and then outbox::kEventColumns. Nothing if the row has no position.
+// Takes the values out of the row.
 struct StoredEvent {
   int lane = 0;
   Row row;
   std::optional<Outgoing> outgoing;  // if the payload was read
 };
 
-[[nodiscard]] std::optional<StoredEvent> read_event(const sql::Row& row, std::size_t at);
+[[nodiscard]] std::optional<StoredEvent> read_event(sql::Row& row, std::size_t at);
 
 // What a full queue refuses: the unit that backs off.
 [[nodiscard]] std::string route_of(const std::string& exchange, const std::string& routing_key);
