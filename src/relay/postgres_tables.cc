@@ -20,6 +20,7 @@
 #include "relay/postgres/lock_lanes.sql.h"
 #include "relay/postgres/look.sql.h"
 #include "relay/postgres/mark_sent.sql.h"
+#include "relay/postgres/mark_sent_in_slot.sql.h"
 #include "relay/postgres/mark_trouble.sql.h"
 #include "relay/postgres/page.sql.h"
 #include "relay/postgres/restamp.sql.h"
@@ -125,6 +126,7 @@ struct Statements {
         fetch(postgres_sql::fetch_sql, schema),
         lock_lanes(postgres_sql::lock_lanes_sql, schema),
         mark_sent(postgres_sql::mark_sent_sql, schema),
+        mark_sent_in_slot(postgres_sql::mark_sent_in_slot_sql, schema),
         mark_trouble(postgres_sql::mark_trouble_sql, schema),
         unmarked(postgres_sql::unmarked_sql, schema),
         save_seen(postgres_sql::save_seen_sql, schema),
@@ -132,7 +134,7 @@ struct Statements {
         sweep(postgres_sql::sweep_sql, schema),
         lock(postgres_sql::lock_sql, schema) {}
   Sql take_over, restamp, in_index, look, first_positions, page, heads, fetch, lock_lanes,
-      mark_sent, mark_trouble, unmarked, save_seen, show, sweep, lock;
+      mark_sent, mark_sent_in_slot, mark_trouble, unmarked, save_seen, show, sweep, lock;
 };
 
 class PostgresTables final : public LaneTables {
@@ -189,6 +191,7 @@ class PostgresTables final : public LaneTables {
   std::string cluster_;
   std::string identity_;
   std::map<int, Position> first_positions_;  // of the looks that are being read
+  std::map<int, std::int64_t> slots_;        // of the row of a lane that was read last
 };
 
 // --- sessions ---
@@ -234,6 +237,7 @@ void PostgresTables::close() {
   work_.reset();
   wake_.reset();
   first_positions_.clear();
+  slots_.clear();
 }
 
 // As the stores do: in session mode each of two sessions keeps a process of its own.
@@ -392,6 +396,7 @@ Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_row
     if (page == pages.end()) continue;
     // What another lane has not read yet may be read here.
     if (by_lane.at(stored->lane)->read.known.shows(stored->row.xid)) continue;
+    slots_[stored->lane] = row.integer(2 + kStoredColumns);
     const Position position = stored->row.position;
     page->second.page.rows.push_back(std::move(stored->row));
     if (stored->outgoing) page->second.messages.emplace(position, std::move(*stored->outgoing));
@@ -440,6 +445,7 @@ Result<void> PostgresTables::next_pages(const Group& group, std::size_t max_rows
     page.lane = lane;
     auto stored = read_event(row, 2);
     if (!stored) continue;
+    slots_[lane] = row.integer(2 + kStoredColumns);
     const Position position = stored->row.position;
     page.page.rows.push_back(std::move(stored->row));
     if (stored->outgoing) page.messages.emplace(position, std::move(*stored->outgoing));
@@ -529,7 +535,7 @@ Result<std::set<int>> PostgresTables::try_write(std::span<const LaneBatch> batch
 }
 
 Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std::set<int>& fenced) {
-  Numbers sent_lanes, sent_positions;
+  Numbers sent_lanes, sent_positions, sent_slots;
   Numbers lanes, positions, attempts, delays;
   Texts states, whys;
   Numbers seen_lanes;
@@ -541,6 +547,7 @@ Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std:
       if (mark.kind == Mark::Kind::sent) {
         sent_lanes.push_back(lane);
         sent_positions.push_back(mark.position);
+        sent_slots.push_back(slots_[lane]);
         continue;
       }
       const bool failed = mark.kind == Mark::Kind::failed;
@@ -563,7 +570,12 @@ Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std:
     marked += rows->affected();
     return {};
   };
-  if (!sent_lanes.empty()) {
+  const auto sent = static_cast<std::int64_t>(sent_lanes.size());
+  if (sent > 0) {
+    const sql::Values in_slots{sent_lanes, sent_positions, sent_slots};
+    if (auto ok = add(run(statements_->mark_sent_in_slot, in_slots)); !ok) return ok;
+  }
+  if (marked < sent) {
     if (auto ok = add(run(statements_->mark_sent, {sent_lanes, sent_positions})); !ok) return ok;
   }
   if (!lanes.empty()) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "outbox/outbox_table.h"
 #include "relay/lane_tables.h"
 #include "sql/value.h"
 
@@ -15,6 +16,8 @@ struct StoredEvent {
   Row row;
   std::optional<Outgoing> outgoing;  // if the payload was read
 };
+
+inline constexpr std::size_t kStoredColumns = 6 + outbox::kEventColumnCount;
 
 [[nodiscard]] std::optional<StoredEvent> read_event(sql::Row& row, std::size_t at);
 

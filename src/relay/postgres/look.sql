@@ -32,6 +32,6 @@ SELECT this.now, this.lanes, s.lane, s.position, s.xid, s.retry_count, s.bytes,
        s.event_id, s.type, s.aggregate_type, s.aggregate_id, s.exchange, s.routing_key,
        CASE WHEN pg_catalog.sum(s.bytes) OVER (ORDER BY s.lane, s.position) <= $5::bigint
             THEN s.payload END,
-       s.headers, s.correlation_id, s.causation_id, s.traceparent, s.version
+       s.headers, s.correlation_id, s.causation_id, s.traceparent, s.version, s.slot
 FROM this LEFT JOIN sized s ON true
 ORDER BY s.lane, s.position

@@ -24,6 +24,6 @@ SELECT '', f.mine, f.lane, f.position, f.xid, f.retry_count, f.bytes,
        f.event_id, f.type, f.aggregate_type, f.aggregate_id, f.exchange, f.routing_key,
        CASE WHEN pg_catalog.sum(f.bytes) OVER (ORDER BY f.mine, f.position) <= $7::bigint
             THEN f.payload END,
-       f.headers, f.correlation_id, f.causation_id, f.traceparent, f.version
+       f.headers, f.correlation_id, f.causation_id, f.traceparent, f.version, f.slot
 FROM found f
 ORDER BY f.mine, f.position

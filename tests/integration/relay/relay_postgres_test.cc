@@ -414,6 +414,22 @@ TEST_F(PostgresRelay, an_event_whose_row_is_moved_to_another_slot_is_marked) {
   EXPECT_TRUE(all_sent()) << errors();
 }
 
+TEST_F(PostgresRelay, an_event_that_is_moved_between_its_publication_and_its_mark_is_sent_once) {
+  add_many(300, 30);
+  Session retention(database_.url());
+  std::atomic<bool> moved{false};
+  auto with = options();
+  with.on_event = [&](const RelayEvent& event) {  // it is confirmed, and not marked yet
+    if (event.kind != RelayEvent::Kind::published || moved.exchange(true)) return;
+    retention.sql("UPDATE outbox_events SET slot = (slot + 1) & 7 WHERE status = 'PENDING'");
+  };
+  const auto relay = start(with);
+  EXPECT_TRUE(all_sent()) << errors();
+  relay->stop();
+  EXPECT_EQ(relay->stats().published, 300U);
+  EXPECT_EQ(errors(), "");
+}
+
 TEST_F(PostgresRelay, an_owner_that_is_overtaken_before_it_marks_marks_nothing) {
   Session newer(database_.url());
   std::atomic<bool> overtaken{false};
