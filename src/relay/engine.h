@@ -7,7 +7,7 @@
 //        waits until it is over  ◀──────┴─────────────────────── one Publisher, one window
 //
 // Events that are in memory do not wait for the database: confirms make room, and it is filled
-// again before the next look and the next marks.
+// again before the next marks and the next look.
 //
 // A lane whose partition is lost is dropped at once, with all that is in memory of it. One that is
 // told to end is drained first: nothing more is published, what is unconfirmed is waited for and
