@@ -1,6 +1,7 @@
 #include "events/rabbitmq_floor.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include <amqp.h>
 #include <amqp_tcp_socket.h>
@@ -23,11 +24,18 @@ void expect(bool good, const char* what) {
 
 }  // namespace
 
-RabbitmqFloor::RabbitmqFloor(int port, std::string exchange, std::string body, std::uint64_t window)
+RabbitmqFloor::RabbitmqFloor(int port, std::string exchange, std::string body, std::uint64_t window,
+                             Headers headers)
     : state_(amqp_new_connection()),
       exchange_(std::move(exchange)),
       body_(std::move(body)),
-      window_(window) {
+      window_(window),
+      headers_(std::move(headers)) {
+  for (const auto& [name, value] : headers_) {
+    amqp_table_entry_t entry{.key = bytes_of(name), .value = {.kind = AMQP_FIELD_KIND_UTF8}};
+    entry.value.value.bytes = bytes_of(value);
+    table_.push_back(entry);
+  }
   amqp_socket_t* const socket = amqp_tcp_socket_new(state_);
   expect(amqp_socket_open(socket, "127.0.0.1", port) == AMQP_STATUS_OK, "connect");
   amqp_login(state_, "/", 0, AMQP_DEFAULT_FRAME_SIZE, 0, AMQP_SASL_METHOD_PLAIN, "guest", "guest");
@@ -57,6 +65,10 @@ void RabbitmqFloor::publish() {
   properties.content_type = bytes_of(type);
   properties.delivery_mode = 2;
   properties.message_id = bytes_of(id);
+  if (!table_.empty()) {
+    properties._flags |= AMQP_BASIC_HEADERS_FLAG;
+    properties.headers = {static_cast<int>(table_.size()), table_.data()};
+  }
   expect(amqp_basic_publish(state_, kPublish, bytes_of(exchange_), bytes_of(key), 1, 0, &properties,
                             bytes_of(body_)) == AMQP_STATUS_OK,
          "publish");

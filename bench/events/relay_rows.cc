@@ -23,6 +23,15 @@ constexpr std::int64_t kMillion = 1'000'000;
 constexpr std::int64_t kFew = 10'000;
 constexpr std::int64_t kEnough = 40'000;  // for a turn, and what is in memory meanwhile
 
+// Of the events of the backlog, so that RabbitMQ has the same to do for both.
+const RabbitmqFloor::Headers kHeaders{{"aggregate", "order-1234"},
+                                      {"aggregate-type", "order"},
+                                      {"occurred-at", "2026-11-18T20:14:03.271Z"},
+                                      {"type", "OrderPlaced"},
+                                      {"version", "1"},
+                                      {"x-lane", "7"},
+                                      {"x-position", "123456"}};
+
 std::string new_outbox(Lab& lab, const std::string& name) {
   std::string url = lab.new_database(name);
   Session session(url);
@@ -79,7 +88,8 @@ Figure memory_of_relay(Lab& lab, const std::string& database, const std::string&
 std::vector<Figure> relay_rate(Lab& lab) {
   RelayInTurns relay(lab, "relay", {.database = new_outbox(lab, "relay"), .at_least = kEnough});
   lab.declare(*Broker::open(lab.rabbitmq().url()).value(), "relay-floor");
-  RabbitmqFloor floor(lab.rabbitmq().port(), "relay-floor", std::string(kBody, 'x'), kWindow);
+  RabbitmqFloor floor(lab.rabbitmq().port(), "relay-floor", std::string(kBody, 'x'), kWindow,
+                      kHeaders);
   const pid_t rabbitmq = lab.rabbitmq().pid();
   double floor_rabbitmq = 0;
   Slice of_floor;

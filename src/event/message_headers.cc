@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -54,12 +53,18 @@ std::string print_time(WallTime time) {
   const auto day = floor<days>(time);
   const year_month_day date(day);
   const hh_mm_ss<milliseconds> clock(time - day);
-  std::array<char, 96> text{};
-  const int size = std::snprintf(text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
-                                 int(date.year()), unsigned(date.month()), unsigned(date.day()),
-                                 int(clock.hours().count()), int(clock.minutes().count()),
-                                 int(clock.seconds().count()), int(clock.subseconds().count()));
-  return {text.data(), static_cast<std::size_t>(size)};
+  std::string text = "0000-00-00T00:00:00.000Z";
+  const auto put = [&](std::size_t end, std::size_t digits, long number) {
+    for (; digits > 0; --digits, number /= 10) text[--end] = static_cast<char>('0' + number % 10);
+  };
+  put(4, 4, int(date.year()));
+  put(7, 2, unsigned(date.month()));
+  put(10, 2, unsigned(date.day()));
+  put(13, 2, clock.hours().count());
+  put(16, 2, clock.minutes().count());
+  put(19, 2, clock.seconds().count());
+  put(23, 3, clock.subseconds().count());
+  return text;
 }
 
 Result<WallTime> parse_time(std::string_view text) {

@@ -15,7 +15,10 @@ class Bodies {
     if (messages_.emplace(position, std::move(outgoing)).second) bytes_ += size;
   }
   void add(Outgoings all) {
-    for (auto& [position, outgoing] : all) add(position, std::move(outgoing));
+    while (!all.empty()) {
+      const auto added = messages_.insert(all.extract(all.begin()));
+      if (added.inserted) bytes_ += added.position->second.message.body.size();
+    }
   }
   [[nodiscard]] std::optional<Outgoing> take(Position position) {
     auto found = messages_.extract(position);

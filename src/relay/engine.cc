@@ -137,9 +137,10 @@ void Engine::turn() {
 }
 
 Result<bool> Engine::work() {
-  bool done = false;
-  for (const auto step :
-       {&Engine::take_over_lanes, &Engine::look, &Engine::read_heads, &Engine::publish}) {
+  // What is in memory goes out before the database is asked, so that the broker works meanwhile.
+  bool done = collect_confirms(BootClock::now());
+  for (const auto step : {&Engine::publish, &Engine::take_over_lanes, &Engine::write_marks,
+                          &Engine::look, &Engine::read_heads, &Engine::publish}) {
     auto did = (this->*step)();
     if (!did) return did.error();
     done = done || *did;
@@ -149,11 +150,8 @@ Result<bool> Engine::work() {
     if (auto unlocked = tables_->unlock(); !unlocked) return unlocked.error();
     wakeup_.unlocked();
   }
-  if (collect_confirms(BootClock::now())) done = true;
-  auto written = write_marks();
-  if (!written) return written.error();
   if (auto kept = keep_house(); !kept) return kept.error();
-  return done || *written;
+  return done;
 }
 
 // --- lanes ---

@@ -6,6 +6,9 @@
 //   serve(partition, stop) ──adds──▶  lanes ──▶ take over ─▶ look ─▶ publish ─▶ confirms ─▶ mark
 //        waits until it is over  ◀──────┴─────────────────────── one Publisher, one window
 //
+// Events that are in memory do not wait for the database: confirms make room, and it is filled
+// again before the next marks and the next look.
+//
 // A lane whose partition is lost is dropped at once, with all that is in memory of it. One that is
 // told to end is drained first: nothing more is published, what is unconfirmed is waited for and
 // marked. Trouble with the database drops the memory of all lanes, and they are taken over again;
@@ -122,7 +125,7 @@ class Engine {
   Result<void> fetch_missing(Lane& lane, const std::vector<Row>& rows);
   void send(Outbound out);
   bool collect_confirms(Deadline by);
-  void confirmed(const Confirm& confirm);
+  void confirmed(const Confirm& confirm, Instant now);
   void count(InFlight&& sent, const Confirm& confirm);
   void broker_trouble(const Error& error);
   Result<bool> write_marks();

@@ -91,12 +91,12 @@ Result<bool> Engine::publish() {
 
 Result<void> Engine::gather(const LanePtr& lane, Outbound& out) {
   const Instant now = BootClock::now();
-  const std::vector<Row> rows = lane->look->publish(window_, now);
+  std::vector<Row> rows = lane->look->publish(window_, now);
   if (auto fetched = fetch_missing(*lane, rows); !fetched) {
     for (const Row& row : rows) window_.remove(row.bytes);
     return fetched;
   }
-  for (const Row& row : rows) {
+  for (Row& row : rows) {
     auto outgoing = lane->messages.take(row.position);
     if (!outgoing) {
       // An operator has discarded it meanwhile.
@@ -107,7 +107,7 @@ Result<void> Engine::gather(const LanePtr& lane, Outbound& out) {
     }
     out.rows.push_back({.lane = lane,
                         .memory = lane->memory,
-                        .row = row,
+                        .row = std::move(row),
                         .event_id = outgoing->message.id,
                         .occurred_at = outgoing->occurred_at});
     out.messages.push_back(std::move(outgoing->message));
@@ -158,7 +158,8 @@ bool Engine::collect_confirms(Deadline by) {
     broker_trouble(confirms.error());
     return false;
   }
-  for (const Confirm& confirm : *confirms) confirmed(confirm);
+  const Instant now = BootClock::now();
+  for (const Confirm& confirm : *confirms) confirmed(confirm, now);
   if (confirms->empty() && in_flight_.empty() && BootClock::now() >= publish_at_ &&
       publisher_->state().connected) {
     broker_trouble_.reset();
@@ -166,14 +167,14 @@ bool Engine::collect_confirms(Deadline by) {
   return !confirms->empty();
 }
 
-void Engine::confirmed(const Confirm& confirm) {
+void Engine::confirmed(const Confirm& confirm, Instant now) {
   const auto found = in_flight_.find(confirm.tag);
   if (found == in_flight_.end()) return;
   InFlight sent = std::move(found->second);
   in_flight_.erase(found);
   window_.remove(sent.row.bytes);
   if (confirm.outcome == PublishOutcome::unknown) {
-    if (BootClock::now() >= publish_at_) {
+    if (now >= publish_at_) {
       broker_trouble({.code = Code::unavailable, .message = confirm.why, .retryable = true});
     }
   } else {
@@ -183,8 +184,8 @@ void Engine::confirmed(const Confirm& confirm) {
   Lane& lane = *sent.lane;
   if (!lane.look || lane.memory != sent.memory) return;
   --lane.unconfirmed;
-  lane.look->confirm(sent.row.position, confirm.outcome, confirm.why, BootClock::now());
-  if (lane.look->unwritten() > 0 && !unwritten_since_) unwritten_since_ = BootClock::now();
+  lane.look->confirm(sent.row.position, confirm.outcome, confirm.why, now);
+  if (lane.look->unwritten() > 0 && !unwritten_since_) unwritten_since_ = now;
   count(std::move(sent), confirm);
 }
 

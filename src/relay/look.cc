@@ -149,9 +149,8 @@ std::vector<Row> Look::publish(Window& window, Instant now) {
       continue;
     }
     window.add(first.row.bytes);
-    unconfirmed_.insert(*it);
-    it = ready_.erase(it);
     rows.push_back(first.row);
+    unconfirmed_.insert(ready_.extract(it++));
   }
   give_up_waiting(now);
   return rows;
@@ -334,9 +333,11 @@ std::string Look::describe() const {
         " look " + age(look.number) + "=" + look.now.text() + "*" + std::to_string(look.unsettled);
   }
   if (settled_rows_) text += " settled";
-  for (const auto& [aggregate, queue] : queues_) {
+  std::set<std::string> aggregates;
+  for (const auto& [aggregate, queue] : queues_) aggregates.insert(aggregate);
+  for (const std::string& aggregate : aggregates) {
     text += " " + aggregate + "[";
-    for (const Queued& queued : queue) {
+    for (const Queued& queued : queues_.at(aggregate)) {
       text += " " + std::to_string(queued.row.position) + "/" + age(queued.look) + "+" +
               std::to_string(queued.row.attempts);
       if (queued.waits_since) text += "@" + at(*queued.waits_since);

@@ -37,6 +37,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "baton/broker.h"
@@ -236,7 +237,7 @@ class BATON_EXPORT Look {
   bool settled_rows_ = false;  // since the last checkpoint
 
   // By aggregate; only the first is published. Most have but one: a list is small.
-  std::map<std::string, std::list<Queued>> queues_;
+  std::unordered_map<std::string, std::list<Queued>> queues_;
   std::map<Position, std::string> ready_;  // the first ones that are not unconfirmed
   std::map<Position, std::string> unconfirmed_;
   std::set<std::string> held_;  // aggregates with rows in the index, or with a mark for it to come

@@ -20,6 +20,7 @@
 #include "relay/postgres/lock_lanes.sql.h"
 #include "relay/postgres/look.sql.h"
 #include "relay/postgres/mark_sent.sql.h"
+#include "relay/postgres/mark_sent_in_slot.sql.h"
 #include "relay/postgres/mark_trouble.sql.h"
 #include "relay/postgres/page.sql.h"
 #include "relay/postgres/restamp.sql.h"
@@ -49,10 +50,12 @@ constexpr Millis kPollBehindPooler{100};
 constexpr int kMaxRepeats = 5;
 
 // Only the indexes are right for a table of which nearly all rows are done with, and statistics of
-// yesterday say otherwise. Marks count on READ COMMITTED.
+// yesterday say otherwise. What is bound says nothing about the plan. Marks count on READ
+// COMMITTED.
 constexpr const char* kSession =
     "SET search_path = pg_catalog, pg_temp; SET enable_seqscan = off; SET enable_bitmapscan = off;"
-    "SET jit = off; SET default_transaction_isolation = 'read committed'";
+    "SET jit = off; SET plan_cache_mode = force_generic_plan;"
+    "SET default_transaction_isolation = 'read committed'";
 
 using Numbers = std::vector<std::int64_t>;
 using Texts = std::vector<std::string>;
@@ -123,6 +126,7 @@ struct Statements {
         fetch(postgres_sql::fetch_sql, schema),
         lock_lanes(postgres_sql::lock_lanes_sql, schema),
         mark_sent(postgres_sql::mark_sent_sql, schema),
+        mark_sent_in_slot(postgres_sql::mark_sent_in_slot_sql, schema),
         mark_trouble(postgres_sql::mark_trouble_sql, schema),
         unmarked(postgres_sql::unmarked_sql, schema),
         save_seen(postgres_sql::save_seen_sql, schema),
@@ -130,7 +134,7 @@ struct Statements {
         sweep(postgres_sql::sweep_sql, schema),
         lock(postgres_sql::lock_sql, schema) {}
   Sql take_over, restamp, in_index, look, first_positions, page, heads, fetch, lock_lanes,
-      mark_sent, mark_trouble, unmarked, save_seen, show, sweep, lock;
+      mark_sent, mark_sent_in_slot, mark_trouble, unmarked, save_seen, show, sweep, lock;
 };
 
 class PostgresTables final : public LaneTables {
@@ -174,7 +178,8 @@ class PostgresTables final : public LaneTables {
                            Looked& looked);
   Result<void> next_pages(const Group& group, std::size_t max_rows, std::size_t max_bytes,
                           Looked& looked);
-  Result<void> find_first_positions(const Group& group, const Snapshot& now);
+  Result<void> find_first_positions(const Numbers& lanes, const Snapshot& known,
+                                    const Snapshot& now);
   Result<std::set<int>> try_write(std::span<const LaneBatch> batches);
   Result<void> mark(std::span<const LaneBatch> batches, const std::set<int>& fenced);
 
@@ -186,6 +191,7 @@ class PostgresTables final : public LaneTables {
   std::string cluster_;
   std::string identity_;
   std::map<int, Position> first_positions_;  // of the looks that are being read
+  std::map<int, std::int64_t> slots_;        // of the row of a lane that was read last
 };
 
 // --- sessions ---
@@ -231,6 +237,7 @@ void PostgresTables::close() {
   work_.reset();
   wake_.reset();
   first_positions_.clear();
+  slots_.clear();
 }
 
 // As the stores do: in session mode each of two sessions keeps a process of its own.
@@ -339,17 +346,11 @@ Result<TakenLane> PostgresTables::take_over(const OwnedLane& lane) {
 Result<Looked> PostgresTables::look(std::span<const LaneRead> reads, std::size_t max_rows,
                                     std::size_t max_bytes) {
   Looked looked;
-  std::map<std::string, Group> first;  // by the snapshot of the look before
+  Group first;
   Group next;
-  for (const LaneRead& read : reads) {
-    if (read.read.now) {
-      next.push_back(&read);
-    } else {
-      first[read.read.known.text()].push_back(&read);
-    }
-  }
-  for (const auto& [known, group] : first) {
-    if (auto done = first_pages(group, max_rows, max_bytes, looked); !done) return done.error();
+  for (const LaneRead& read : reads) (read.read.now ? next : first).push_back(&read);
+  if (!first.empty()) {
+    if (auto done = first_pages(first, max_rows, max_bytes, looked); !done) return done.error();
   }
   if (!next.empty()) {
     if (auto done = next_pages(next, max_rows, max_bytes, looked); !done) return done.error();
@@ -360,10 +361,15 @@ Result<Looked> PostgresTables::look(std::span<const LaneRead> reads, std::size_t
 Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_rows,
                                          std::size_t max_bytes, Looked& looked) {
   LaneArrays arrays;
-  for (const LaneRead* read : group) arrays.add(read->lane);
-  const std::string known = group.front()->read.known.text();
+  std::map<int, const LaneRead*> by_lane;
+  Snapshot known = group.front()->read.known;
+  for (const LaneRead* read : group) {
+    arrays.add(read->lane);
+    by_lane[read->lane.number] = read;
+    known = known.common(read->read.known);
+  }
   auto rows = run(statements_->look,
-                  {arrays.lanes, arrays.tokens, known, static_cast<std::int64_t>(max_rows),
+                  {arrays.lanes, arrays.tokens, known.text(), static_cast<std::int64_t>(max_rows),
                    static_cast<std::int64_t>(max_bytes)});
   if (!rows) return rows.error();
   const auto now = Snapshot::parse(rows->front().text(0));
@@ -381,13 +387,16 @@ Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_row
     }
   }
   if (more) {
-    if (auto found = find_first_positions(group, *now); !found) return found;
+    if (auto found = find_first_positions(arrays.lanes, known, *now); !found) return found;
   }
-  for (const sql::Row& row : *rows) {
+  for (sql::Row& row : *rows) {
     if (more) break;
     auto stored = read_event(row, 2);
     const auto page = stored ? pages.find(stored->lane) : pages.end();
     if (page == pages.end()) continue;
+    // What another lane has not read yet may be read here.
+    if (by_lane.at(stored->lane)->read.known.shows(stored->row.xid)) continue;
+    slots_[stored->lane] = row.integer(2 + kStoredColumns);
     const Position position = stored->row.position;
     page->second.page.rows.push_back(std::move(stored->row));
     if (stored->outgoing) page->second.messages.emplace(position, std::move(*stored->outgoing));
@@ -396,11 +405,9 @@ Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_row
   return {};
 }
 
-Result<void> PostgresTables::find_first_positions(const Group& group, const Snapshot& now) {
-  Numbers lanes;
-  for (const LaneRead* read : group) lanes.push_back(read->lane.number);
-  auto rows =
-      run_long(statements_->first_positions, {lanes, group.front()->read.known.text(), now.text()});
+Result<void> PostgresTables::find_first_positions(const Numbers& lanes, const Snapshot& known,
+                                                  const Snapshot& now) {
+  auto rows = run_long(statements_->first_positions, {lanes, known.text(), now.text()});
   if (!rows) return rows.error();
   for (const std::int64_t lane : lanes) {
     first_positions_[static_cast<int>(lane)] = std::numeric_limits<Position>::max();
@@ -432,12 +439,13 @@ Result<void> PostgresTables::next_pages(const Group& group, std::size_t max_rows
                    static_cast<std::int64_t>(max_bytes)});
   if (!rows) return rows.error();
   std::map<int, LanePage> pages;
-  for (const sql::Row& row : *rows) {
+  for (sql::Row& row : *rows) {
     const int lane = static_cast<int>(row.integer(1));
     LanePage& page = pages[lane];
     page.lane = lane;
     auto stored = read_event(row, 2);
     if (!stored) continue;
+    slots_[lane] = row.integer(2 + kStoredColumns);
     const Position position = stored->row.position;
     page.page.rows.push_back(std::move(stored->row));
     if (stored->outgoing) page.messages.emplace(position, std::move(*stored->outgoing));
@@ -487,7 +495,7 @@ Result<Outgoings> PostgresTables::fetch(int lane, const std::vector<Position>& p
   auto rows = run(statements_->fetch, {std::int64_t{lane}, Numbers(positions)});
   if (!rows) return rows.error();
   Outgoings found;
-  for (const sql::Row& row : *rows) {
+  for (sql::Row& row : *rows) {
     auto stored = read_event(row, 0);
     if (stored && stored->outgoing) {
       found.emplace(stored->row.position, std::move(*stored->outgoing));
@@ -527,7 +535,7 @@ Result<std::set<int>> PostgresTables::try_write(std::span<const LaneBatch> batch
 }
 
 Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std::set<int>& fenced) {
-  Numbers sent_lanes, sent_positions;
+  Numbers sent_lanes, sent_positions, sent_slots;
   Numbers lanes, positions, attempts, delays;
   Texts states, whys;
   Numbers seen_lanes;
@@ -539,6 +547,7 @@ Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std:
       if (mark.kind == Mark::Kind::sent) {
         sent_lanes.push_back(lane);
         sent_positions.push_back(mark.position);
+        sent_slots.push_back(slots_[lane]);
         continue;
       }
       const bool failed = mark.kind == Mark::Kind::failed;
@@ -561,7 +570,12 @@ Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std:
     marked += rows->affected();
     return {};
   };
-  if (!sent_lanes.empty()) {
+  const auto sent = static_cast<std::int64_t>(sent_lanes.size());
+  if (sent > 0) {
+    const sql::Values in_slots{sent_lanes, sent_positions, sent_slots};
+    if (auto ok = add(run(statements_->mark_sent_in_slot, in_slots)); !ok) return ok;
+  }
+  if (marked < sent) {
     if (auto ok = add(run(statements_->mark_sent, {sent_lanes, sent_positions})); !ok) return ok;
   }
   if (!lanes.empty()) {
@@ -591,6 +605,10 @@ Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std:
 }
 
 Result<Waiting> PostgresTables::show(std::span<const OwnedLane> lanes) {
+  // Plans that were made when the table was nearly empty read all of it.
+  if (!pooled_) {
+    if (auto discarded = work_->query("DISCARD PLANS"); !discarded) return discarded.error();
+  }
   const LaneArrays arrays = arrays_of(lanes);
   auto rows = run(statements_->show, {arrays.lanes, arrays.tokens, kMaxCounted});
   if (!rows) return rows.error();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace baton::relay {
 namespace {
@@ -25,6 +26,14 @@ bool take(std::string_view& text, char expected) {
 
 bool Snapshot::shows(Xid xid) const {
   return xid < xmax && !std::binary_search(xip.begin(), xip.end(), xid);
+}
+
+Snapshot Snapshot::common(const Snapshot& other) const {
+  Snapshot both{.xmin = std::min(xmin, other.xmin), .xmax = std::min(xmax, other.xmax)};
+  std::set_union(xip.begin(), xip.end(), other.xip.begin(), other.xip.end(),
+                 std::back_inserter(both.xip));
+  std::erase_if(both.xip, [&](Xid xid) { return xid >= both.xmax; });
+  return both;
 }
 
 std::string Snapshot::text() const {

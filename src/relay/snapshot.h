@@ -21,6 +21,9 @@ struct BATON_EXPORT Snapshot {
   // Whether the transaction had ended: what it wrote is visible, if it committed.
   [[nodiscard]] bool shows(Xid xid) const;
 
+  // What both show.
+  [[nodiscard]] Snapshot common(const Snapshot& other) const;
+
   // "10:20:10,14,15", as pg_snapshot is written.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] static std::optional<Snapshot> parse(std::string_view text);

@@ -152,7 +152,7 @@ Result<Looked> SqliteTables::look(std::span<const LaneRead> reads, std::size_t m
       continue;
     }
     LanePage page{.lane = read.lane.number, .page = {.now = snapshot_at(first.integer(1))}};
-    for (const sql::Row& row : *rows) {
+    for (sql::Row& row : *rows) {
       auto stored = read_event(row, 2);
       if (!stored) continue;
       const Position position = stored->row.position;
@@ -196,7 +196,7 @@ Result<Outgoings> SqliteTables::fetch(int, const std::vector<Position>& position
     auto rows = database_->query(fetch_, {position});
     if (!rows) return rows.error();
     if (rows->empty()) continue;
-    auto stored = read_event(rows->front(), 0);
+    auto stored = read_event(*rows->begin(), 0);
     if (stored && stored->outgoing) found.emplace(position, std::move(*stored->outgoing));
   }
   return found;

@@ -10,8 +10,8 @@ namespace {
 
 enum Column : std::uint8_t { kLane, kPosition, kXid, kAttempts, kBytes, kAddedAt, kEvent };
 
-Outgoing outgoing_of(const sql::Row& row, std::size_t at, const StoredEvent& stored) {
-  const auto text = [&](outbox::EventColumn column) { return row.text(at + kEvent + column); };
+Outgoing outgoing_of(sql::Row& row, std::size_t at, const StoredEvent& stored) {
+  const auto text = [&](outbox::EventColumn column) { return row.take_text(at + kEvent + column); };
   event::SentEvent sent{.event = {.id = text(outbox::kEventId),
                                   .type = text(outbox::kType),
                                   .aggregate = text(outbox::kAggregateId),
@@ -41,7 +41,7 @@ std::string route_of(const std::string& exchange, const std::string& routing_key
   return exchange + '\n' + routing_key;
 }
 
-std::optional<StoredEvent> read_event(const sql::Row& row, std::size_t at) {
+std::optional<StoredEvent> read_event(sql::Row& row, std::size_t at) {
   if (row.null(at + kPosition)) return {};
   StoredEvent stored;
   stored.lane = static_cast<int>(row.integer(at + kLane));

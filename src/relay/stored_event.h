@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "outbox/outbox_table.h"
 #include "relay/lane_tables.h"
 #include "sql/value.h"
 
@@ -9,13 +10,16 @@ namespace baton::relay {
 
 // A row of look.sql, page.sql or fetch.sql, from its column `at` on: lane, position, xid, attempts,
 // bytes, when it was added, and then outbox::kEventColumns. Nothing if the row has no position.
+// Takes the values out of the row.
 struct StoredEvent {
   int lane = 0;
   Row row;
   std::optional<Outgoing> outgoing;  // if the payload was read
 };
 
-[[nodiscard]] std::optional<StoredEvent> read_event(const sql::Row& row, std::size_t at);
+inline constexpr std::size_t kStoredColumns = 6 + outbox::kEventColumnCount;
+
+[[nodiscard]] std::optional<StoredEvent> read_event(sql::Row& row, std::size_t at);
 
 // What a full queue refuses: the unit that backs off.
 [[nodiscard]] std::string route_of(const std::string& exchange, const std::string& routing_key);

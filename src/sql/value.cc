@@ -51,4 +51,9 @@ std::string Row::text(std::size_t column) const {
   return {};
 }
 
+std::string Row::take_text(std::size_t column) {
+  if (auto* text = std::get_if<std::string>(&values_[column])) return std::move(*text);
+  return text(column);
+}
+
 }  // namespace baton::sql

@@ -46,6 +46,7 @@ class BATON_EXPORT Row {
   [[nodiscard]] std::int64_t integer(std::size_t column) const;
   [[nodiscard]] double real(std::size_t column) const;
   [[nodiscard]] std::string text(std::size_t column) const;  // of Bytes: the bytes
+  [[nodiscard]] std::string take_text(std::size_t column);   // the same, out of the row
 
  private:
   Values values_;
@@ -64,6 +65,8 @@ class Rows {
   [[nodiscard]] const Row& back() const { return rows_.back(); }
   [[nodiscard]] auto begin() const { return rows_.begin(); }
   [[nodiscard]] auto end() const { return rows_.end(); }
+  [[nodiscard]] auto begin() { return rows_.begin(); }
+  [[nodiscard]] auto end() { return rows_.end(); }
 
   // How many rows the statement inserted, updated or deleted, whether or not it returns them.
   [[nodiscard]] std::int64_t affected() const { return affected_; }

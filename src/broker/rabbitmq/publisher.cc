@@ -121,6 +121,7 @@ Result<std::string> RabbitmqPublisher::exchange_problem(const std::string& excha
 }
 
 std::string RabbitmqPublisher::refusal_of(const Message& message) const {
+  if (!most_bytes_ && refused_exchanges_.empty()) return {};
   const Instant now = BootClock::now();
   if (most_bytes_ && now < most_bytes_->second && message.body.size() > most_bytes_->first) {
     return "too large: its body has " + std::to_string(message.body.size()) + " bytes, at most " +

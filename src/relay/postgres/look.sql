@@ -1,6 +1,7 @@
 -- What has become visible since the look before, of all lanes: first pages. Without an order, so
 -- that it can stop at the limit; with that many rows or more, the pages are read by page.sql.
--- $1 lanes, $2 their tokens, $3 the snapshot of the look before, $4 most rows, $5 most bytes.
+-- $1 lanes, $2 their tokens, $3 what the looks before of all of them have shown, $4 most
+-- rows, $5 most bytes.
 WITH mine AS (
   SELECT l.lane
   FROM unnest($1::smallint[], $2::bigint[]) AS m (lane, token)
@@ -25,11 +26,12 @@ sized AS (
   SELECT f.*, pg_catalog.octet_length(payload) + pg_catalog.octet_length(headers) AS bytes
   FROM fresh f
 )
-SELECT this.now, this.lanes, s.lane, s.position, s.xid::text, s.retry_count, s.bytes,
-       (extract(epoch FROM greatest(least(s.created_at, '9999-01-01'), '0001-01-01')) * 1000)::bigint,
-       s.event_id::text, s.type, s.aggregate_type, s.aggregate_id, s.exchange, s.routing_key,
+SELECT this.now, this.lanes, s.lane, s.position, s.xid, s.retry_count, s.bytes,
+       (pg_catalog.date_part('epoch', greatest(least(s.created_at, '9999-01-01'), '0001-01-01'))
+        * 1000)::bigint,
+       s.event_id, s.type, s.aggregate_type, s.aggregate_id, s.exchange, s.routing_key,
        CASE WHEN pg_catalog.sum(s.bytes) OVER (ORDER BY s.lane, s.position) <= $5::bigint
             THEN s.payload END,
-       s.headers, s.correlation_id, s.causation_id, s.traceparent, s.version
+       s.headers, s.correlation_id, s.causation_id, s.traceparent, s.version, s.slot
 FROM this LEFT JOIN sized s ON true
 ORDER BY s.lane, s.position

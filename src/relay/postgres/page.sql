@@ -18,11 +18,12 @@ found AS (
       AND NOT pg_catalog.pg_visible_in_snapshot(e.xid, m.known)
     ORDER BY e.position LIMIT $6::bigint) p ON true
 )
-SELECT '', f.mine::text, f.lane, f.position, f.xid::text, f.retry_count, f.bytes,
-       (extract(epoch FROM greatest(least(f.created_at, '9999-01-01'), '0001-01-01')) * 1000)::bigint,
-       f.event_id::text, f.type, f.aggregate_type, f.aggregate_id, f.exchange, f.routing_key,
+SELECT '', f.mine, f.lane, f.position, f.xid, f.retry_count, f.bytes,
+       (pg_catalog.date_part('epoch', greatest(least(f.created_at, '9999-01-01'), '0001-01-01'))
+        * 1000)::bigint,
+       f.event_id, f.type, f.aggregate_type, f.aggregate_id, f.exchange, f.routing_key,
        CASE WHEN pg_catalog.sum(f.bytes) OVER (ORDER BY f.mine, f.position) <= $7::bigint
             THEN f.payload END,
-       f.headers, f.correlation_id, f.causation_id, f.traceparent, f.version
+       f.headers, f.correlation_id, f.causation_id, f.traceparent, f.version, f.slot
 FROM found f
 ORDER BY f.mine, f.position

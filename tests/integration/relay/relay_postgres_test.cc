@@ -310,6 +310,29 @@ TEST_F(PostgresRelay, a_new_owner_reads_from_the_checkpoint_and_a_sweep_finds_wh
   EXPECT_TRUE(poll_until([&] { return relay->stats().swept == 1; }));
 }
 
+TEST_F(PostgresRelay, a_lane_that_reads_from_further_back_shows_no_other_lane_an_event_again) {
+  add_many(100, 20);
+  {
+    const auto relay = start();
+    ASSERT_TRUE(all_sent()) << errors();
+  }
+  // As if all were in memory and had no mark yet. One lane begins anew.
+  session_.sql("UPDATE outbox_events SET status = 'PENDING'");
+  const std::string lane = "(SELECT lane FROM outbox_events WHERE payload = '7')";
+  session_.sql("UPDATE outbox_lane SET seen = NULL WHERE lane = " + lane);
+  const auto relay = start();
+  const auto count = [&](const std::string& where) {
+    return session_.sql("SELECT count(*) FROM outbox_events WHERE " + where);
+  };
+  ASSERT_TRUE(poll_until([&] { return count("status = 'PENDING' AND lane = " + lane) == "0"; }))
+      << errors();
+  const auto id = add("o-1");
+  ASSERT_TRUE(poll_until([&] { return status(id) == "SENT"; })) << errors();
+  ASSERT_TRUE(sleeps(*relay)) << errors();
+  EXPECT_EQ(count("status = 'PENDING'"),
+            count("lane <> " + lane + " AND event_id <> '" + id + "'"));
+}
+
 TEST_F(PostgresRelay, an_unroutable_event_fails_holds_its_aggregate_and_is_released_by_a_retry) {
   const auto relay = start();
   const Spy spy(broker_, "all");
@@ -389,6 +412,22 @@ TEST_F(PostgresRelay, an_event_whose_row_is_moved_to_another_slot_is_marked) {
     session_.sql("UPDATE outbox_events SET slot = (slot + 1) & 7 WHERE status = 'PENDING'");
   }
   EXPECT_TRUE(all_sent()) << errors();
+}
+
+TEST_F(PostgresRelay, an_event_that_is_moved_between_its_publication_and_its_mark_is_sent_once) {
+  add_many(300, 30);
+  Session retention(database_.url());
+  std::atomic<bool> moved{false};
+  auto with = options();
+  with.on_event = [&](const RelayEvent& event) {  // it is confirmed, and not marked yet
+    if (event.kind != RelayEvent::Kind::published || moved.exchange(true)) return;
+    retention.sql("UPDATE outbox_events SET slot = (slot + 1) & 7 WHERE status = 'PENDING'");
+  };
+  const auto relay = start(with);
+  EXPECT_TRUE(all_sent()) << errors();
+  relay->stop();
+  EXPECT_EQ(relay->stats().published, 300U);
+  EXPECT_EQ(errors(), "");
 }
 
 TEST_F(PostgresRelay, an_owner_that_is_overtaken_before_it_marks_marks_nothing) {
