@@ -117,6 +117,10 @@ class BATON_EXPORT LockClient {
   void acquire_async(std::vector<LockName> set, AcquireOptions options,
                      std::function<void(Result<Lease>)> then);
 
+  // Calls `ask`. What it asks for on this thread, by acquire_async() and Lease::release_async(),
+  // goes to the store together when it returns, instead of one by one. `ask` must not throw.
+  void ask_together(const std::function<void()>& ask);
+
   // Runs fn(Lease&) under the lock and releases it. If the lease was lost while fn ran, the answer
   // is `lost`, and what fn returned is dropped: fn has run to its end, but perhaps not alone.
   //

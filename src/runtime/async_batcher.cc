@@ -17,6 +17,8 @@ constexpr std::size_t kWorthSharing = 8;
 
 // The AsyncBatcher that this thread belongs to. The variable's address identifies the thread.
 thread_local const AsyncBatcher* own = nullptr;
+// The one in whose gather() this thread is.
+thread_local const AsyncBatcher* gathers_for = nullptr;
 
 Error closed() { return {.code = Code::cancelled, .message = "the client was closed"}; }
 
@@ -33,10 +35,11 @@ void AsyncBatcher::send(Request request, Then then) {
   {
     const std::lock_guard lock(mutex_);
     if (!stopped_) {
-      Batch& batch = place_for(request, own == this ? &own : nullptr);
+      Batch& batch = place_for(request);
       batch.requests.push_back(std::move(request));
       batch.thens.push_back(std::move(then));
-      if (batch.requests.size() == 1) call_another();
+      const bool goes_later = gathers_for == this && !threads_.empty();
+      if (batch.requests.size() == 1 && !goes_later) call_another();
       if (!threads_.empty()) return;
       request = std::move(batch.requests.back());
       then = std::move(batch.thens.back());
@@ -47,13 +50,29 @@ void AsyncBatcher::send(Request request, Then then) {
   then(request, refused, clock_.now());
 }
 
-AsyncBatcher::Batch& AsyncBatcher::place_for(const Request& request, Thread gatherer) {
+void AsyncBatcher::gather(const std::function<void()>& ask) {
+  const auto before = std::exchange(gathers_for, this);
+  ask();
+  gathers_for = before;
+  const std::lock_guard lock(mutex_);
+  if (gatherer() != nullptr) return;  // a callback goes on gathering
+  close(&gathers_for);
+  if (ready() > 0) call_another();
+}
+
+AsyncBatcher::Thread AsyncBatcher::gatherer() const {
+  if (own == this) return &own;
+  return gathers_for == this ? &gathers_for : nullptr;
+}
+
+AsyncBatcher::Batch& AsyncBatcher::place_for(const Request& request) {
   const bool ends = only_ends_something(request);
+  const Thread by = gatherer();
   const auto found = std::find_if(batches_.rbegin(), batches_.rend(), [&](const Batch& batch) {
-    return batch.ends == ends && batch.gatherer == gatherer && batch.requests.size() < kMaxBatch;
+    return batch.ends == ends && batch.gatherer == by && batch.requests.size() < kMaxBatch;
   });
   if (found != batches_.rend()) return *found;
-  return batches_.emplace_back(Batch{.ends = ends, .gatherer = gatherer});
+  return batches_.emplace_back(Batch{.ends = ends, .gatherer = by});
 }
 
 std::size_t AsyncBatcher::size() const {

@@ -20,7 +20,7 @@ namespace baton::runtime {
 // Requests that are sent from a callback gather separately, one batch per calling thread, until
 // every callback of that thread's batch has run, or for kMoment at most. Then this thread sends
 // them itself, so that the store has work while other threads still run callbacks. If other threads
-// are idle, the batch is shared with them.
+// are idle, the batch is shared with them. Other callers gather by gather().
 //
 // Like the Batcher, it keeps requests that only end something apart from the others.
 class AsyncBatcher {
@@ -37,6 +37,9 @@ class AsyncBatcher {
   AsyncBatcher& operator=(const AsyncBatcher&) = delete;
 
   void send(Request request, Then then);
+
+  // Calls `ask`; what it sends on this thread goes together, when it returns.
+  void gather(const std::function<void()>& ask);
 
   // The number of requests that were submitted and are not sent yet.
   [[nodiscard]] std::size_t size() const;
@@ -62,7 +65,8 @@ class AsyncBatcher {
   static void hand_out(Batch& batch, Result<std::vector<Reply>>& replies, Instant sent);
 
   // Under the mutex:
-  Batch& place_for(const Request& request, Thread gatherer);
+  [[nodiscard]] Thread gatherer() const;  // this thread, if what it sends gathers separately
+  Batch& place_for(const Request& request);
   void call_another();
   [[nodiscard]] std::size_t ready() const;  // how many batches are complete
   [[nodiscard]] bool is_worth_it() const;   // whether to send one of them now

@@ -51,6 +51,11 @@ void LockClient::acquire_async(std::vector<LockName> set, AcquireOptions options
   core_->acquire_async(std::move(set), std::move(options), std::move(then));
 }
 
+void LockClient::ask_together(const std::function<void()>& ask) {
+  if (core_->inherited()) return ask();
+  core_->async_batcher().gather(ask);
+}
+
 Result<Page<LockInfo>> LockClient::find(const Query& query, Millis timeout) {
   if (core_->inherited()) return runtime::client_of_parent();
   if (query.mode && !is_mode(*query.mode)) return bad_request("unknown mode");

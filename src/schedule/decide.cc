@@ -75,8 +75,10 @@ class Judge {
                       view_.seen_at + kLookMost);
   }
 
-  // Goes at `at`, or behind others; those only with a look that is no older.
-  [[nodiscard]] Decision go(Instant at, Millis behind, bool due, Attempt attempt) const {
+  // Goes at `at`, or behind others; those only with a look that is no older. The attempt is only
+  // made when it is its time.
+  template <typename MakeAttempt>
+  [[nodiscard]] Decision go(Instant at, Millis behind, bool due, MakeAttempt make) const {
     const Instant mine = at + behind;
     if (mine > now_) {
       Decision later = behind > Millis(0) ? look_at(mine) : wait_until(mine);
@@ -90,7 +92,7 @@ class Judge {
       look.due = due;
       return look;
     }
-    return {.what = What::start, .at = now_, .due = due, .attempt = std::move(attempt)};
+    return {.what = What::start, .at = now_, .due = due, .attempt = make()};
   }
 
   [[nodiscard]] Attempt attempt(Attempt::Kind kind, JobNote note) const {
@@ -103,13 +105,15 @@ class Judge {
   }
 
   [[nodiscard]] Decision registration() const {
-    JobNote first;
-    first.due = first.began = to_millis(around_.moment.wall);
-    first.offset = around_.offset;
-    first.runs = around_.control.runs;
-    first.skips = around_.control.skips;
-    first.next = to_millis(next_due(job_, first));
-    return go(view_.since, delay(0), false, attempt(Attempt::Kind::register_, std::move(first)));
+    return go(view_.since, delay(0), false, [&] {
+      JobNote first;
+      first.due = first.began = to_millis(around_.moment.wall);
+      first.offset = around_.offset;
+      first.runs = around_.control.runs;
+      first.skips = around_.control.skips;
+      first.next = to_millis(next_due(job_, first));
+      return attempt(Attempt::Kind::register_, std::move(first));
+    });
   }
 
   // Somebody runs fire n. Its end brings the next one, its expiry a crash. Looking as late as
@@ -146,12 +150,15 @@ class Judge {
     const Millis behind = delay(static_cast<std::uint64_t>(note.fire + note.attempt));
     const int most = job_.options.max_attempts;
     if (most > 0 && note.attempt >= most) {
-      return go(view_.since, behind, false, attempt(Attempt::Kind::give_up, no_more(note)));
+      return go(view_.since, behind, false,
+                [&] { return attempt(Attempt::Kind::give_up, no_more(note)); });
     }
-    JobNote started = note;
-    started.attempt = note.attempt + 1;
-    started.began = to_millis(around_.moment.wall);
-    return go(view_.since, behind, true, attempt(Attempt::Kind::run, std::move(started)));
+    return go(view_.since, behind, true, [&] {
+      JobNote started = note;
+      started.attempt = note.attempt + 1;
+      started.began = to_millis(around_.moment.wall);
+      return attempt(Attempt::Kind::run, std::move(started));
+    });
   }
 
   // A fire that crashes the node that runs it must not crash all nodes.
@@ -195,11 +202,12 @@ class Judge {
     const auto turn = static_cast<std::uint64_t>(note.fire + 1);
     const Instant parked = view_.parked ? view_.free_at : Instant::min();
     if (around_.control.runs > note.runs) {
-      JobNote asked = following(note, around_.moment.wall);
-      asked.manual = true;
-      asked.runs = note.runs + 1;
-      return go(std::max(around_.control_since, parked), delay(turn), true,
-                attempt(Attempt::Kind::run, std::move(asked)));
+      return go(std::max(around_.control_since, parked), delay(turn), true, [&] {
+        JobNote asked = following(note, around_.moment.wall);
+        asked.manual = true;
+        asked.runs = note.runs + 1;
+        return attempt(Attempt::Kind::run, std::move(asked));
+      });
     }
     if (around_.control.paused) return wait_until(Instant::max());
     WallTime due = due_after(note);
@@ -213,7 +221,7 @@ class Judge {
     const Instant at =
         std::max(instant_of(due, around_.moment) + jitter_of(job_, note.fire + 1), parked);
     const bool is_due = at <= now_;
-    return go(at, delay(turn), is_due, start_of(note, due));
+    return go(at, delay(turn), is_due, [&] { return start_of(note, due); });
   }
 
   [[nodiscard]] WallTime last_nominal(WallTime due) const {

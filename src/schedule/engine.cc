@@ -12,8 +12,8 @@ constexpr Millis kLookGapFew{20};       // and at a few: so that they go togethe
 constexpr int kLookShare = 10;          // and so many times what the last one took,
 constexpr Millis kLookGapMost{500};     // but never more
 constexpr Millis kGatherMost{40};       // how long an attempt waits for others, at most,
-constexpr Millis kGatherLeast{20};      // and at least, where there are many jobs
-constexpr Millis kNextGather{5};        // how long a finished job waits there for its next decision
+constexpr Millis kTickGap{20};          // between two ticks, where there are many jobs,
+constexpr Millis kTickGapCrowded{5};    // and where most workers are busy
 constexpr std::size_t kManyNames = 64;  // below this all are looked at
 constexpr std::size_t kFewShare = 2;    // a few are this part of all at most
 constexpr Millis kRefusedPause{50};
@@ -61,6 +61,10 @@ void Engine::wake_at(Entry& entry, Instant at) {
 
 Engine::Tick Engine::tick(const Moment& moment) {
   Tick tick;
+  if (moment.now < tick_after_) {
+    tick.next = next();
+    return tick;
+  }
   if (!polling_ && moment.now >= poll_at_) polling_ = tick.poll = true;
   while (!queue_.empty() && queue_.begin()->first <= moment.now) {
     Entry& entry = *queue_.begin()->second;
@@ -68,12 +72,10 @@ Engine::Tick Engine::tick(const Moment& moment) {
     process(entry, moment, tick);
   }
   if (!tick.start.empty()) {
-    // Where most workers are busy, attempts go together anyway, as soon as some are free.
-    const bool crowded = busy_ * 2 >= settings_.workers;
-    start_after_ =
-        moment.now + std::clamp<std::chrono::nanoseconds>(
-                         latency_, crowded ? Millis(0) : gathers_at_least(), kGatherMost);
+    start_after_ = moment.now + std::min<std::chrono::nanoseconds>(latency_, kGatherMost);
   }
+  const bool crowded = busy_ * 2 >= settings_.workers;
+  tick_after_ = moment.now + (crowded ? std::min(tick_gap(), kTickGapCrowded) : tick_gap());
   if (look_wanted_ && !looking_ && moment.now >= look_after_) {
     looking_ = tick.look = true;
     looking_at_ = tick.at = where_to_look();
@@ -89,16 +91,14 @@ Instant Engine::next() const {
   if (look_wanted_ && !looking_) next = look_after_;
   if (!queue_.empty()) next = std::min(next, queue_.begin()->first);
   if (!polling_) next = std::min(next, poll_at_);
-  return next;
+  return std::max(next, tick_after_);
 }
 
-Millis Engine::gathers_at_least() const {
-  return jobs_.size() < kManyNames ? Millis(0) : kGatherLeast;
-}
+Millis Engine::tick_gap() const { return jobs_.size() < kManyNames ? Millis(0) : kTickGap; }
 
 void Engine::process(Entry& entry, const Moment& moment, Tick& tick) {
   if (entry.state == State::running) return look_for_stuck(entry, moment);
-  if (entry.state == State::asking || !fleet_known_) return;
+  if (entry.state != State::idle || !fleet_known_) return;
   if (moment.now < entry.hold_off) return wake_at(entry, entry.hold_off);
   if (!offsets_given_) give_offsets();
   const Circumstances around{.moment = moment,
@@ -126,9 +126,7 @@ void Engine::act(Entry& entry, Decision decision, const Moment& moment, Tick& ti
     case Decision::What::wait: return wake_at(entry, decision.at);
     case Decision::What::look:
       if (decision.at > moment.now) return wake_at(entry, decision.at);
-      entry.wants_look = true;
-      look_wanted_ = true;
-      return;
+      return want_look(entry);
     case Decision::What::start: break;
   }
   if (moment.now < start_after_) return wake_at(entry, start_after_);
@@ -166,30 +164,32 @@ void Engine::saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Mo
   }
   for (const auto& name : looking_at_) take_in(*jobs_.at(name), info_of(name), began, moment);
   // Who still wants to look has not been looked at.
-  look_wanted_ =
-      !looking_at_.empty() && std::any_of(jobs_.begin(), jobs_.end(),
-                                          [](const auto& job) { return job.second->wants_look; });
+  look_wanted_ = !looking_at_.empty() && !wanting_.empty();
+}
+
+void Engine::want_look(const Entry& entry) {
+  wanting_.insert(entry.spec.name);
+  look_wanted_ = true;
 }
 
 void Engine::take_in(Entry& entry, const LockInfo* info, Instant began, const Moment& moment) {
   const bool changed = update(entry, info, began, moment);
   if (entry.state != State::idle) return;
-  if (changed || entry.wants_look) wake_at(entry, moment.now);
-  entry.wants_look = false;
+  const bool wanted = wanting_.erase(entry.spec.name) > 0;
+  if (changed || wanted) wake_at(entry, moment.now);
 }
 
 // Of many jobs few have changed since the last look: those that have reason to look are cheaper by
 // name. Empty: look at all.
 std::vector<std::string> Engine::where_to_look() const {
-  std::vector<std::string> few;
-  if (names_ < kManyNames) return few;
   const std::size_t most = std::min(settings_.few_jobs, names_ / kFewShare);
-  for (const auto& [name, entry] : jobs_) {
-    if (!entry->wants_look) continue;
-    if (few.size() == most) return {};
-    few.push_back(name);
-  }
-  return few;
+  if (names_ < kManyNames || wanting_.size() > most) return {};
+  return {wanting_.begin(), wanting_.end()};
+}
+
+const std::string& Engine::text_of_note(Entry& entry) {
+  if (!entry.text) entry.text = entry.view.note ? *to_note(*entry.view.note).text : std::string();
+  return *entry.text;
 }
 
 // Takes in what a look found. Older than what we know by our own doing, it is not taken.
@@ -198,8 +198,8 @@ bool Engine::update(Entry& entry, const LockInfo* info, Instant began, const Mom
   if (entry.state != State::idle || (view.known && began < view.seen_at)) return false;
   const HolderInfo* holder = holder_of(info);
   const std::int64_t ordinal = info != nullptr ? info->note.ordinal : 0;
-  const bool same_note =
-      view.known && ordinal == view.ordinal && (info == nullptr || info->note.text == entry.text);
+  const bool same_note = view.known && ordinal == view.ordinal &&
+                         (info == nullptr || info->note.text == text_of_note(entry));
   const bool same_hold =
       view.held == (holder != nullptr) && view.parked == (holder != nullptr && holder->released);
   const bool changed = !view.known || !same_note || !same_hold;
@@ -282,12 +282,27 @@ void Engine::began(const std::string& job, const Fire& fire, const Moment& momen
   look_for_stuck(entry, moment);
 }
 
-void Engine::end_attempt(Entry& entry) {
+void Engine::ended(const std::string& job) {
+  Entry& entry = *jobs_.at(job);
+  free_worker(entry);
+  entry.state = State::ending;
+  ++ending_;
+}
+
+void Engine::free_worker(Entry& entry) {
   if (entry.state == State::running && entry.stuck) --stuck_;
   entry.stuck = false;
-  entry.state = State::idle;
-  entry.wants_look = false;
   --busy_;
+}
+
+void Engine::end_attempt(Entry& entry) {
+  if (entry.state == State::ending) {
+    --ending_;
+  } else {
+    free_worker(entry);
+  }
+  entry.state = State::idle;
+  wanting_.erase(entry.spec.name);
 }
 
 void Engine::refused(const std::string& job, const Error& error, const Moment& moment) {
@@ -296,8 +311,7 @@ void Engine::refused(const std::string& job, const Error& error, const Moment& m
   if (error.code == Code::superseded || error.code == Code::busy) {
     // Somebody was quicker. What the store says now decides.
     entry.backoff.reset();
-    entry.wants_look = true;
-    look_wanted_ = true;
+    want_look(entry);
     if (error.code == Code::busy) entry.hold_off = moment.now + kRefusedPause;
     return;
   }
@@ -320,7 +334,7 @@ void Engine::refused(const std::string& job, const Error& error, const Moment& m
 void Engine::done(const std::string& job, const JobNote& note, Millis parked_for,
                   const Moment& moment) {
   Entry& entry = *jobs_.at(job);
-  const bool ran = entry.state == State::running;
+  const bool ran = entry.state == State::running || entry.state == State::ending;
   end_attempt(entry);
   entry.backoff.reset();
   JobView& view = entry.view;
@@ -331,14 +345,13 @@ void Engine::done(const std::string& job, const JobNote& note, Millis parked_for
   view.free_at = moment.now + parked_for;
   view.seen_at = view.since = moment.now;
   view.first_seen = moment.wall;
-  entry.text = *to_note(note).text;
+  entry.text.reset();
   heed_offset(entry);
   if (!ran && note.last && note.last->fire == note.fire && note.last->result == kCrashed) {
     tell_given_up(entry, note);
   }
   close_due(entry, ran ? DueEnd::locked : DueEnd::neither, moment);
-  const bool many = jobs_.size() >= kManyNames;
-  wake_at(entry, many ? moment.now + kNextGather : moment.now);
+  wake_at(entry, moment.now);
 }
 
 void Engine::lost(const std::string& job, const Moment& moment) {

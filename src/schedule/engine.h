@@ -8,8 +8,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -63,25 +65,29 @@ class Engine {
   // those behind others give them more time.
   void answered(std::chrono::nanoseconds took);
 
-  // What came of an attempt. Each ends it, except began().
+  // What came of an attempt. Each ends it, except began(), and ended(): its handler has returned,
+  // so its worker is free, and its lock is about to be released.
   void began(const std::string& job, const Fire& fire, const Moment& moment);
+  void ended(const std::string& job);
   void refused(const std::string& job, const Error& error, const Moment& moment);
   void done(const std::string& job, const JobNote& note, Millis parked_for, const Moment& moment);
   void lost(const std::string& job, const Moment& moment);
 
   [[nodiscard]] std::vector<Event> take_events() { return std::exchange(events_, {}); }
-  [[nodiscard]] std::size_t busy() const { return busy_; }
+  [[nodiscard]] std::size_t busy() const { return busy_ + ending_; }
+  // Whether there are so many jobs that what is asked for them is worth gathering.
+  [[nodiscard]] bool gathers() const { return tick_gap() > Millis(0); }
   [[nodiscard]] const JobSpec* find(const std::string& job) const;
 
  private:
-  enum class State : std::uint8_t { idle, asking, running };
+  enum class State : std::uint8_t { idle, asking, running, ending };
 
   struct Entry {
     explicit Entry(JobSpec job) : spec(std::move(job)) {}
     JobSpec spec;
     JobView view;
-    std::string text;          // of the note, to see whether it has changed
-    std::int64_t offset = -1;  // of its turns, as its note says or as it would be written
+    std::optional<std::string> text;  // of the note, as the store has it; unset: as we wrote it
+    std::int64_t offset = -1;         // of its turns, as its note says or as it would be written
     ControlNote control;
     Instant control_since{};
     Instant wake = Instant::max();
@@ -91,7 +97,6 @@ class Engine {
     Fire fire;  // running
     Instant run_began{};
     State state = State::idle;
-    bool wants_look = false;
     bool due = false;   // counted in the open cycle of its group
     bool told = false;  // why it does not run although it is due
     bool stuck = false;
@@ -107,16 +112,19 @@ class Engine {
   void process(Entry& entry, const Moment& moment, Tick& tick);
   void act(Entry& entry, Decision decision, const Moment& moment, Tick& tick);
   void look_for_stuck(Entry& entry, const Moment& moment);
+  void want_look(const Entry& entry);
   [[nodiscard]] std::vector<std::string> where_to_look() const;
+  static const std::string& text_of_note(Entry& entry);
   void take_in(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
   void end_attempt(Entry& entry);
+  void free_worker(Entry& entry);
   bool update(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
   void note_skipped(Entry& entry, const JobNote& note, const Moment& moment);
   [[nodiscard]] static bool is_taken(const Entry& entry);
   void tell_waiting(Entry& entry, const Moment& moment);
   void mark_due(Entry& entry, const Moment& moment);
   void close_due(Entry& entry, DueEnd how, const Moment& moment);
-  [[nodiscard]] Millis gathers_at_least() const;
+  [[nodiscard]] Millis tick_gap() const;
   [[nodiscard]] Millis rank_step() const;
   [[nodiscard]] NodePosition position_for(const Entry& entry) const;
   void give_offsets();
@@ -131,11 +139,13 @@ class Engine {
   std::map<std::string, Group> groups_;
   std::vector<std::string> nodes_;  // live, of our role, ordered
   std::vector<Event> events_;
-  std::size_t busy_ = 0;
+  std::size_t busy_ = 0;    // workers
+  std::size_t ending_ = 0;  // fires that have left their worker
   std::size_t stuck_ = 0;
   bool fleet_known_ = false;
   bool offsets_given_ = false;
   bool look_wanted_ = false;
+  std::set<std::string_view> wanting_;  // jobs that have reason to look
   bool looking_ = false;
   bool polling_ = false;
   bool look_fails_ = false;
@@ -144,6 +154,7 @@ class Engine {
   std::size_t names_ = 0;                // of jobs, that the last look at all has found
   Instant look_after_{};                 // so that looking never takes most of the time
   Instant poll_at_{};
+  Instant tick_after_{};                 // so that what is due in a short time is done together
   Instant start_after_{};                // so that attempts go together
   std::chrono::nanoseconds latency_{0};  // of an attempt, lately
   core::Backoff look_backoff_{Millis(100), Millis(5'000)};

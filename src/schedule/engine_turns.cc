@@ -13,7 +13,7 @@ constexpr int kStepLatencies = 4;  // how many answers of the store a step of th
 
 Millis Engine::rank_step() const {
   return std::max({settings_.rank_step, std::chrono::ceil<Millis>(latency_ * kStepLatencies),
-                   gathers_at_least() * 2});
+                   tick_gap() * 2});
 }
 
 NodePosition Engine::position_for(const Entry& entry) const {

@@ -11,10 +11,12 @@ namespace baton {
 using schedule::Attempt;
 using schedule::Engine;
 using schedule::JobNote;
+using schedule::JobSpec;
 
 namespace {
 
 constexpr Millis kMarkTtl{10'000};  // for a lock that is only taken to write a note
+constexpr Millis kReleaseGap{5};    // of many jobs: how long a release waits for others at most
 
 std::string limited(const std::string& text) { return text.substr(0, schedule::kMaxDetailBytes); }
 
@@ -42,7 +44,8 @@ void Scheduler::Impl::ask(Attempt attempt, bool alone) {
       .note = schedule::to_note(attempt.note),
       .stop = stopping_.get_token()};
   LockName name = schedule::job_name(attempt.job, options_.region);
-  const PendingAttempt asked{std::move(attempt), clock_.now()};
+  auto asked =
+      std::make_shared<const PendingAttempt>(PendingAttempt{std::move(attempt), clock_.now()});
   if (!alone) {
     return locks_.acquire_async({std::move(name)}, std::move(options),
                                 [self = shared_from_this(), asked](Result<Lease> lease) {
@@ -52,8 +55,8 @@ void Scheduler::Impl::ask(Attempt attempt, bool alone) {
   pool_.submit([self = shared_from_this(), asked, name, options] {
     auto lease = self->locks_.try_acquire(name, options);
     if (!lease) return self->answered(asked, std::move(lease));
-    self->granted(asked);
-    self->run_attempt(asked, std::move(*lease));
+    self->granted(*asked);
+    self->run_attempt(*asked, std::move(*lease));
   });
 }
 
@@ -63,19 +66,19 @@ void Scheduler::Impl::granted(const PendingAttempt& asked) {
 }
 
 // On a thread of the client: nothing here may block.
-void Scheduler::Impl::answered(const PendingAttempt& asked, Result<Lease> lease) {
+void Scheduler::Impl::answered(const Asked& asked, Result<Lease> lease) {
   if (!lease) {
     return tell_engine([&](Engine& engine) {
-      engine.answered(clock_.now() - asked.at);
-      engine.refused(asked.attempt.job, lease.error(), moment());
+      engine.answered(clock_.now() - asked->at);
+      engine.refused(asked->attempt.job, lease.error(), moment());
     });
   }
-  granted(asked);
+  granted(*asked);
   // A std::function must be copyable, a lease is not.
   auto held = std::make_shared<Lease>(std::move(*lease));
   pool_.submit([self = shared_from_this(), asked, held]() mutable {
     Lease mine = std::move(*held);
-    self->run_attempt(asked, std::move(mine));
+    self->run_attempt(*asked, std::move(mine));
   });
 }
 
@@ -102,35 +105,37 @@ void Scheduler::Impl::run_attempt(const PendingAttempt& asked, Lease lease) {
     job = jobs_.at(attempt.job);
     ++running_;
   }
-  run_fire(asked, lease, *job);
+  run_fire(asked, std::move(lease), std::move(job));
   const std::lock_guard lock(mutex_);
   --running_;
   idle_signal_.notify_all();
 }
 
-void Scheduler::Impl::run_fire(const PendingAttempt& asked, Lease& lease, const Job& job) {
+void Scheduler::Impl::run_fire(const PendingAttempt& asked, Lease lease,
+                               std::shared_ptr<const Job> job) {
   JobNote note = asked.attempt.note;
   // Others may have tried it since we looked: the note that the grant found knows.
-  if (const auto found = schedule::from_note(lease.note());
-      found && found->ordinal() == note.ordinal()) {
-    const int attempt = found->attempt + 1;
+  if (const Note before = lease.note(); before.ordinal == note.ordinal()) {
+    const int attempt = schedule::from_note(before).value_or(JobNote{}).attempt + 1;
     if (std::exchange(note.attempt, attempt) != attempt) (void)lease.set_note(to_note(note));
   }
   const schedule::Moment now = moment();
-  const Fire fire{.job = job.spec.name,
-                  .group = job.spec.options.group.empty() ? "jobs" : job.spec.options.group,
-                  .number = note.fire,
-                  .due = node::from_millis(note.due),
-                  .attempt = note.attempt,
-                  .manual = note.manual,
-                  .node = note.node,
-                  .token = lease.token()};
+  const JobSpec& spec = job->spec;
+  Fire fire{.job = spec.name,
+            .group = spec.options.group.empty() ? "jobs" : spec.options.group,
+            .number = note.fire,
+            .due = node::from_millis(note.due),
+            .attempt = note.attempt,
+            .manual = note.manual,
+            .node = note.node,
+            .token = lease.token()};
   tell_engine([&](Engine& engine) { engine.began(fire.job, fire, now); });
   tell([&](SchedulerListener& listener) {
     listener.on_acquired(fire, now.now - asked.at, std::chrono::floor<Millis>(now.wall - fire.due));
+    listener.on_log(LogLevel::info, fire.job, "Lock acquired for: " + fire.job);
   });
-  log(LogLevel::info, fire.job, "Lock acquired for: " + fire.job);
-  finish(job, std::move(note), fire, lease, call(job, fire, lease));
+  auto outcome = call(*job, fire, lease);
+  finish({std::move(job), std::move(note), std::move(fire), std::move(lease), std::move(outcome)});
 }
 
 Scheduler::Impl::HandlerOutcome Scheduler::Impl::call(const Job& job, const Fire& fire,
@@ -171,9 +176,10 @@ void Scheduler::Impl::log_release_error(const std::string& job, const Error& err
           (error.code == Code::lost ? "" : " (not confirmed: it ends by its TTL at the latest)"));
 }
 
-void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lease& lease,
-                             const HandlerOutcome& outcome) {
+void Scheduler::Impl::finish(EndedFire ended) {
   const schedule::Moment now = moment();
+  const HandlerOutcome& outcome = ended.outcome;
+  JobNote& note = ended.note;
   note.last = schedule::PastRun{.fire = note.fire,
                                 .due = note.due,
                                 .started = note.began,
@@ -184,25 +190,58 @@ void Scheduler::Impl::finish(const Job& job, JobNote note, const Fire& fire, Lea
                                 .detail = outcome.detail};
   note.started = false;
   note.failures = outcome.failed ? note.failures + 1 : 0;
-  note.next = node::to_millis(schedule::next_due(job.spec, note));
+  note.next = node::to_millis(schedule::next_due(ended.job->spec, note));
   if (outcome.failed) {
-    log(LogLevel::error, fire.job, "Job failed: " + fire.job + ": " + outcome.detail);
+    log(LogLevel::error, ended.fire.job, "Job failed: " + ended.fire.job + ": " + outcome.detail);
   }
-  const auto released = lease.release({.note = schedule::to_note(note)});
+  if (gather(ended)) return;
+  released(ended, ended.lease.release({.note = schedule::to_note(note)}));
+}
+
+// Where there are many jobs, the timer releases what ends within a short time together.
+bool Scheduler::Impl::gather(EndedFire& ended) {
+  const std::lock_guard lock(mutex_);
+  if (!gathering_ || !engine_->gathers()) return false;
+  engine_->ended(ended.fire.job);
+  ended_.push_back(std::move(ended));
+  if (ended_.size() > 1) return true;
+  release_at_ = clock_.now() + kReleaseGap;
+  if (release_at_ < timer_until_) {
+    changed_ = true;
+    timer_signal_.notify_one();
+  }
+  return true;
+}
+
+void Scheduler::Impl::release(std::vector<EndedFire> ended) {
+  for (EndedFire& one : ended) {
+    auto shared = std::make_shared<EndedFire>(std::move(one));
+    shared->lease.release_async([self = shared_from_this(), shared](
+                                    const Result<void>& result) { self->released(*shared, result); },
+                                schedule::to_note(shared->note));
+  }
+}
+
+// On a thread of the client, or on the worker's own.
+void Scheduler::Impl::released(const EndedFire& ended, const Result<void>& released) {
+  const auto& [job, note, fire, lease, outcome] = ended;
   FireResult result = outcome.failed ? FireResult::failed : FireResult::ok;
   if (!released) {
     result = released.error().code == Code::lost ? FireResult::lost : FireResult::unconfirmed;
     log_release_error(fire.job, released.error());
-  } else {
-    if (!outcome.failed) log(LogLevel::info, fire.job, "Job completed: " + fire.job);
-    log(LogLevel::debug, fire.job, "Lock released for: " + fire.job);
   }
   tell([&](SchedulerListener& listener) {
+    if (released) {
+      if (!outcome.failed) {
+        listener.on_log(LogLevel::info, fire.job, "Job completed: " + fire.job);
+      }
+      listener.on_log(LogLevel::debug, fire.job, "Lock released for: " + fire.job);
+    }
     listener.on_finished(fire, result, outcome.took, outcome.detail);
   });
   tell_engine([&](Engine& engine) {
     if (!released) return engine.lost(fire.job, moment());
-    engine.done(fire.job, note, parked_for(job.spec.options, outcome.took), moment());
+    engine.done(fire.job, note, parked_for(job->spec.options, outcome.took), moment());
   });
 }
 

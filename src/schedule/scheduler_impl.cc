@@ -132,6 +132,7 @@ Result<void> Scheduler::Impl::start() {
   for (const auto& [name, job] : jobs_) {
     if (takes_part(job->spec)) engine_->add(job->spec, moment());
   }
+  gathering_ = true;
   timer_ = std::jthread([this](const std::stop_token& stop) { keep_time(stop); });
   looker_ = std::jthread([this](const std::stop_token& stop) { keep_looking(stop); });
   return {};
@@ -142,6 +143,7 @@ void Scheduler::Impl::keep_time(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::vector<schedule::Attempt> start;
     std::vector<Engine::Event> events;
+    std::vector<EndedFire> ended;
     {
       std::unique_lock lock(mutex_);
       const Moment now = moment();
@@ -156,19 +158,33 @@ void Scheduler::Impl::keep_time(const std::stop_token& stop) {
       if (tick.look || tick.poll) look_signal_.notify_one();
       start = std::move(tick.start);
       events = engine_->take_events();
-      if (start.empty() && events.empty()) {
-        timer_until_ = tick.next;
-        while (!changed_ && !stop.stop_requested() && clock_.now() < tick.next) {
-          clock_.wait(lock, timer_signal_, tick.next);
+      if (!start.empty() || now.now >= release_at_) {
+        ended.swap(ended_);
+        release_at_ = Instant::max();
+      }
+      if (start.empty() && events.empty() && ended.empty()) {
+        timer_until_ = std::min(tick.next, release_at_);
+        while (!changed_ && !stop.stop_requested() && clock_.now() < timer_until_) {
+          clock_.wait(lock, timer_signal_, timer_until_);
         }
         timer_until_ = Instant::max();
         continue;
       }
     }
     if (begin_telling()) publish(events);
-    const bool alone = start.size() == 1;
-    for (auto& attempt : start) ask(std::move(attempt), alone);
+    const bool alone = start.size() == 1 && ended.empty();
+    locks_.ask_together([&] {
+      for (auto& attempt : start) ask(std::move(attempt), alone);
+      release(std::move(ended));
+    });
   }
+  std::vector<EndedFire> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    gathering_ = false;
+    ended.swap(ended_);
+  }
+  release(std::move(ended));
 }
 
 void Scheduler::Impl::keep_looking(const std::stop_token& stop) {

@@ -42,6 +42,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
     schedule::Attempt attempt;
     Instant at;
   };
+  using Asked = std::shared_ptr<const PendingAttempt>;
 
   [[nodiscard]] schedule::Moment moment() const { return {clock_.now(), options_.wall_clock()}; }
   [[nodiscard]] Result<void> check(const schedule::JobSpec& job) const;
@@ -54,12 +55,12 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   [[nodiscard]] schedule::JobListKey list_key() const;
   void look_at_jobs(const std::vector<std::string>& few);
   void ask(schedule::Attempt attempt, bool alone);
-  void answered(const PendingAttempt& asked, Result<Lease> lease);
+  void answered(const Asked& asked, Result<Lease> lease);
   void granted(const PendingAttempt& asked);
 
   // On a worker's thread.
   void run_attempt(const PendingAttempt& asked, Lease lease);
-  void run_fire(const PendingAttempt& asked, Lease& lease, const Job& job);
+  void run_fire(const PendingAttempt& asked, Lease lease, std::shared_ptr<const Job> job);
   struct HandlerOutcome {
     bool failed = false;
     std::string detail;
@@ -67,8 +68,18 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   };
   HandlerOutcome call(const Job& job, const Fire& fire, Lease& lease);
   void log_release_error(const std::string& job, const Error& error);
-  void finish(const Job& job, schedule::JobNote note, const Fire& fire, Lease& lease,
-              const HandlerOutcome& outcome);
+  // A fire whose handler has returned, and whose lock is to be released with `note`.
+  struct EndedFire {
+    std::shared_ptr<const Job> job;
+    schedule::JobNote note;
+    Fire fire;
+    Lease lease;
+    HandlerOutcome outcome;
+  };
+  void finish(EndedFire ended);
+  bool gather(EndedFire& ended);
+  void release(std::vector<EndedFire> ended);
+  void released(const EndedFire& ended, const Result<void>& released);
 
   // Tells the engine something, and the listeners what comes of it.
   void tell_engine(const std::function<void(schedule::Engine&)>& change);
@@ -97,6 +108,9 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   std::unique_ptr<schedule::Engine> engine_;  // from start() on
   bool changed_ = false;                      // the engine has something to do sooner
   Instant timer_until_ = Instant::max();      // when the timer wakes up, while it sleeps
+  std::vector<EndedFire> ended_;              // for the timer to release, with many jobs
+  Instant release_at_ = Instant::max();       // when it does
+  bool gathering_ = false;                    // there is a timer that does
   bool look_ = false;
   std::vector<std::string> look_at_;
   bool poll_ = false;

@@ -86,10 +86,10 @@ class Log final : public baton::SchedulerListener {
   void on_acquired(const baton::Fire&, std::chrono::nanoseconds took, Millis) override {
     add(asked_, took);
   }
-  // On the thread of the handler, right after the release.
+  // Right after the release. With many jobs not on the thread of the handler: then it is not measured.
   void on_finished(const baton::Fire&, baton::FireResult, std::chrono::nanoseconds,
                    const std::string&) override {
-    add(released_, baton::BootClock::now() - handler_ended);
+    if (handler_ended > baton::Instant{}) add(released_, baton::BootClock::now() - handler_ended);
   }
   static thread_local baton::Instant handler_ended;
 
