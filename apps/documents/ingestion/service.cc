@@ -2,6 +2,7 @@
 
 #include "apps/documents/common/problem.h"
 #include "apps/documents/common/topology.h"
+#include "apps/documents/ingestion/document_metrics.h"
 #include "apps/documents/ingestion/document_store.h"
 #include "apps/documents/ingestion/postgres_tables.sql.h"
 #include "apps/documents/ingestion/sqlite_tables.sql.h"
@@ -41,19 +42,11 @@ http::Response show(sql::Connection& database, const http::Request& request) {
   return {.body = dump(*document) + "\n"};
 }
 
-void count_by_status(const Tx& tx, observe::Metrics& metrics) {
-  for (const char* status : {"UPLOADED", "VALIDATED", "REJECTED", "FAILED", "ENRICHED"}) {
-    const auto rows =
-        tx.query("SELECT count(*) FROM documents WHERE status = $1", {std::string(status)});
-    metrics.gauge("documents_by_status", "Documents in a state.", {{"status", status}})
-        .set(static_cast<double>(rows.front().integer(0)));
-  }
-}
-
 }  // namespace
 
 ServiceSpec make_service(const ServiceContext& context) {
   const auto log = context.log.named("documents.ingestion");
+  const DocumentMetrics figures(context.metrics);
   return {.postgres_tables = tables::postgres_tables_sql,
           .sqlite_tables = tables::sqlite_tables_sql,
           .publishes = true,
@@ -72,9 +65,9 @@ ServiceSpec make_service(const ServiceContext& context) {
                 router.add("GET", "/documents/{id}", with_database(database, show));
               },
           .housekeeping =
-              [&metrics = context.metrics](const Tx& tx) {
+              [figures](const Tx& tx) {
                 forget_old_answers(tx);
-                count_by_status(tx, metrics);
+                figures.show(tx);
               }};
 }
 
