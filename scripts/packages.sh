@@ -3,7 +3,8 @@
 build_packages=(g++ ccache cmake ninja-build pkg-config libpq-dev libsqlite3-dev libhiredis-dev
   libcurl4-openssl-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev libfmt-dev libgtest-dev
   libboost-dev libssl-dev librabbitmq-dev prometheus-cpp-dev)
-test_packages=(postgresql pgbouncer redis-server etcd-server rabbitmq-server openssl prometheus)
+test_packages=(postgresql pgbouncer redis-server etcd-server rabbitmq-server openssl prometheus
+  systemd)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-14)

@@ -1,5 +1,5 @@
-// The dashboards and rules against a real Prometheus that scrapes the warehouse: every query
-// returns data.
+// The dashboards and rules against a real Prometheus that scrapes the warehouse and the document
+// platform: every query returns data.
 
 #include <cmath>
 #include <filesystem>
@@ -21,7 +21,8 @@ using Json = nlohmann::json;
 const std::string kGrafana = BATON_DEPLOY "/grafana/";
 const std::vector<std::string> kRuleFiles = {
     BATON_DEPLOY "/prometheus/observers.rules.yml", BATON_DEPLOY "/prometheus/jobs.rules.yml",
-    BATON_DEPLOY "/prometheus/locks.rules.yml", BATON_DEPLOY "/prometheus/events.rules.yml"};
+    BATON_DEPLOY "/prometheus/locks.rules.yml", BATON_DEPLOY "/prometheus/events.rules.yml",
+    BATON_DEPLOY "/prometheus/documents.rules.yml"};
 
 Json dashboard(const std::string& name) {
   std::ifstream file(kGrafana + name + ".json");
@@ -134,7 +135,7 @@ TEST_F(Dashboards, every_recording_rule_returns_data_and_every_alert_can_be_eval
         // Of an alert that does not fire there is nothing to see but what it looks at.
         const auto expression = rule["expr"].as<std::string>();
         (void)ask(expression);
-        const std::regex name("(scheduler_observer|baton)[a-z0-9_:]+");
+        const std::regex name("(scheduler_observer|baton|documents)[_:][a-z0-9_:]+");
         for (std::sregex_iterator it(expression.begin(), expression.end(), name), end; it != end;
              ++it) {
           EXPECT_TRUE(shows(it->str())) << rule["alert"] << ": " << it->str();
@@ -190,7 +191,7 @@ TEST(DashboardFiles, can_be_imported_beside_each_other) {
       EXPECT_EQ(part["datasource"]["uid"], "${datasource}") << name << ": " << part["title"];
     }
   }
-  EXPECT_EQ(uids.size(), 6U);
+  EXPECT_EQ(uids.size(), 7U);
 }
 
 // Section 5 of the observer design, row by row.

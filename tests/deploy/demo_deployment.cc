@@ -1,7 +1,9 @@
 #include "deploy/demo_deployment.h"
 
 #include <condition_variable>
+#include <cstdio>
 #include <fstream>
+#include <functional>
 #include <mutex>
 #include <stdexcept>
 
@@ -19,6 +21,23 @@ std::string target_in(const std::string& text) {
   const auto end = text.find("/metrics");
   const auto from = text.rfind("http://", end) + std::string_view("http://").size();
   return text.substr(from, end - from);
+}
+
+// Nothing waits for the pause: it only leaves the machine to the others.
+std::jthread again_and_again(std::chrono::milliseconds pause, std::function<void()> what) {
+  return std::jthread([pause, what = std::move(what)](const std::stop_token& stop) {
+    std::mutex mutex;
+    std::condition_variable_any never;
+    std::unique_lock lock(mutex);
+    while (!stop.stop_requested()) {
+      try {
+        what();
+      } catch (const std::exception& problem) {
+        std::fprintf(stderr, "%s\n", problem.what());  // the next time it may go well
+      }
+      never.wait_for(lock, stop, pause, [] { return false; });
+    }
+  });
 }
 
 }  // namespace
@@ -39,18 +58,22 @@ DemoDeployment::DemoDeployment(const std::vector<std::string>& rule_files) {
                      start_candidate("replica-2"),
                      start_events(),
                      start_relay()};
+  for (std::string& target : documents_targets()) options.targets.push_back(std::move(target));
   prometheus_ = std::make_unique<PrometheusServer>(std::move(options));
-  hand_overs_ = std::jthread([this](const std::stop_token& stop) {
-    // Nothing waits for the pause: it only leaves the machine to the others. Hand-overs go on until
-    // the end, so that however few of them come about in a time, some will.
-    std::mutex mutex;
-    std::condition_variable_any never;
-    std::unique_lock lock(mutex);
-    while (!stop.stop_requested()) {
-      (void)baton({"leader", "resign", "outbox", "--timeout", "10s"});
-      never.wait_for(lock, stop, 500ms, [] { return false; });
-    }
+  // Until the end, so that however few of them come about in a time, some will.
+  hand_overs_ = again_and_again(500ms, [this] {
+    (void)baton({"leader", "resign", "outbox", "--timeout", "10s"});
   });
+  submissions_ = again_and_again(2s, [this] { submit_every_fate(documents_); });
+}
+
+std::vector<std::string> DemoDeployment::documents_targets() const {
+  std::vector<std::string> targets;
+  for (const char* service :
+       {"ingestion-1", "validation-1", "enrichment-1", "audit-1", "notification-1"}) {
+    targets.push_back("127.0.0.1:" + std::to_string(documents_.port(service)));
+  }
+  return targets;
 }
 
 std::string DemoDeployment::file(const std::string& name) const {

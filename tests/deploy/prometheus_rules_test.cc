@@ -71,7 +71,7 @@ TEST_P(RulesOf, this_group_say_how_bad_it_is_and_what_to_do) {
 }
 
 INSTANTIATE_TEST_SUITE_P(prometheus, RulesOf,
-                         ::testing::Values("observers", "jobs", "locks", "events"),
+                         ::testing::Values("observers", "jobs", "locks", "events", "documents"),
                          [](const auto& group) { return group.param; });
 
 TEST(PrometheusConfig, the_example_is_one_that_prometheus_takes) {

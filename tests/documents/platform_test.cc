@@ -14,6 +14,17 @@ using sql::Connection;
 // That an operator would change a row: the command must not succeed.
 bool refused(Connection& database, const std::string& sql) { return !database.query(sql); }
 
+// Whether ingestion's metrics come to say so.
+bool counts(const Platform& platform, const std::string& status, int documents) {
+  const std::string line =
+      "\ndocuments_by_status{status=\"" + status + "\"} " + std::to_string(documents) + "\n";
+  return poll_until([&] {
+    const auto answer =
+        ask(platform.port("ingestion-1"), {.method = "GET", .path = "/metrics", .headers = {}});
+    return answer && answer->body.find(line) != std::string::npos;
+  });
+}
+
 TEST(platform, every_document_ends_in_its_right_state) {
   Platform platform;
   std::map<std::string, std::string> expected;
@@ -42,6 +53,10 @@ TEST(platform, every_document_ends_in_its_right_state) {
   }
   EXPECT_EQ(result.at("deadLetters").size(), 6U);
   for (const auto& [id, status] : expected) EXPECT_TRUE(platform.reaches(id, status)) << id;
+  EXPECT_TRUE(counts(platform, "UPLOADED", 0));
+  EXPECT_TRUE(counts(platform, "ENRICHED", 39));
+  EXPECT_TRUE(counts(platform, "REJECTED", 5));
+  EXPECT_TRUE(counts(platform, "FAILED", 6));
   EXPECT_TRUE(platform.stop());
 }
 
@@ -60,6 +75,8 @@ TEST(platform, a_dead_letter_fails_its_document_and_a_redrive_enriches_it) {
   const auto enrichment = platform.database("enrichment");
   ASSERT_EQ(inbox::change_events(*enrichment, inbox::Action::redrive, {}, INT64_MAX).value(), 1);
   EXPECT_TRUE(platform.reaches(id, "ENRICHED"));
+  EXPECT_TRUE(counts(platform, "ENRICHED", 1));
+  EXPECT_TRUE(counts(platform, "FAILED", 0));
   const json result = platform.verify();
   EXPECT_TRUE(result.at("ok")) << result.dump(2);
   EXPECT_TRUE(result.at("deadLetters").empty());

@@ -77,6 +77,13 @@ std::vector<AuditRow> unsealed(const Tx& tx, std::int64_t most) {
   return found;
 }
 
+std::string oldest_unsealed(const Tx& tx) {
+  const auto rows = tx.query("SELECT " + tx.time("a.recorded_at") +
+                             " FROM audit_unsealed u JOIN audit_log a ON a.id = u.audit_id"
+                             " ORDER BY u.audit_id LIMIT 1");
+  return rows.empty() ? "" : rows.front().text(0);
+}
+
 void add_seal(const Tx& tx, const Seal& previous, const Seal& seal, std::int64_t audit_id,
               const std::string& now) {
   tx.write(

@@ -24,6 +24,9 @@ bool record(const Tx& tx, const AuditRow& row);
 void add_seal(const Tx& tx, const Seal& previous, const Seal& seal, std::int64_t audit_id,
               const std::string& now);
 
+// When the oldest of them was recorded, as text; empty: there is none.
+[[nodiscard]] std::string oldest_unsealed(const Tx& tx);
+
 struct ChainReport {
   Seal head;
   std::int64_t rows = 0;           // of the log

@@ -77,7 +77,12 @@ ServiceSpec make_service(const ServiceContext& context) {
               [&database = context.database, log = context.log.named("documents.audit.sealer")](
                   Leadership& leadership, const std::stop_token& stop) {
                 seal_while_leader(database, log, leadership, stop);
-              }};
+              },
+          .housekeeping =
+              [oldest = context.metrics.gauge(
+                   "documents_audit_oldest_unsealed_age_seconds",
+                   "Age of the oldest row of the audit log that is not in the hash chain.")](
+                  const Tx& tx) { oldest.set(age_in_seconds(oldest_unsealed(tx))); }};
 }
 
 }  // namespace baton::documents::audit

@@ -1,5 +1,6 @@
 #include "apps/documents/common/tx.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -112,6 +113,13 @@ std::string Tx::time(const std::string& column) const {
 std::string now_text() {
   return event::print_time(
       std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now()));
+}
+
+double age_in_seconds(const std::string& time) {
+  const auto since = event::parse_time(time);
+  if (!since) return 0;
+  const std::chrono::duration<double> age = std::chrono::system_clock::now() - *since;
+  return std::max(age.count(), 0.0);
 }
 
 }  // namespace baton::documents

@@ -52,5 +52,7 @@ T need(Result<T> result) {
 }
 
 [[nodiscard]] std::string now_text();
+// Of a time of that form, by the clock of this machine; 0 if it is not one, or in the future.
+[[nodiscard]] double age_in_seconds(const std::string& time);
 
 }  // namespace baton::documents

@@ -31,4 +31,25 @@ CREATE TABLE $schema.idempotency_keys (
 );
 CREATE INDEX idx_idempotency_keys_created_at ON $schema.idempotency_keys (created_at);
 
+-- How many documents have ended, for the metrics (document_metrics.h). A change is a row of its own,
+-- so that no transaction waits for another one; now and then they are added up.
+CREATE TABLE $schema.ended_changes (status text NOT NULL, change integer NOT NULL);
+CREATE TABLE $schema.ended_documents (status text PRIMARY KEY, documents bigint NOT NULL);
+
+CREATE FUNCTION $schema.documents_count_ended() RETURNS trigger LANGUAGE plpgsql
+SET search_path = $schema, pg_temp AS $$
+BEGIN
+  IF OLD.status IN ('REJECTED', 'ENRICHED') THEN
+    INSERT INTO ended_changes VALUES (OLD.status, -1);
+  END IF;
+  IF NEW.status IN ('REJECTED', 'ENRICHED') THEN
+    INSERT INTO ended_changes VALUES (NEW.status, 1);
+  END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER documents_ended AFTER UPDATE OF status ON $schema.documents
+  FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status IN ('REJECTED', 'ENRICHED')
+                                                   OR NEW.status IN ('REJECTED', 'ENRICHED')))
+  EXECUTE FUNCTION $schema.documents_count_ended();
+
 INSERT INTO $schema.ingestion_version VALUES (1);

@@ -2,6 +2,7 @@
 
 #include "apps/documents/common/problem.h"
 #include "apps/documents/common/topology.h"
+#include "apps/documents/ingestion/document_metrics.h"
 #include "apps/documents/ingestion/document_store.h"
 #include "apps/documents/ingestion/openapi.json.h"
 #include "apps/documents/ingestion/postgres_tables.sql.h"
@@ -42,19 +43,11 @@ http::Response show(sql::Connection& database, const http::Request& request) {
   return {.body = dump(*document) + "\n"};
 }
 
-void count_by_status(const Tx& tx, observe::Metrics& metrics) {
-  for (const std::string_view name : kStatusNames) {
-    const std::string status(name);
-    const auto rows = tx.query("SELECT count(*) FROM documents WHERE status = $1", {status});
-    metrics.gauge("documents_by_status", "Documents in a state.", {{"status", status}})
-        .set(static_cast<double>(rows.front().integer(0)));
-  }
-}
-
 }  // namespace
 
 ServiceSpec make_service(const ServiceContext& context) {
   const auto log = context.log.named("documents.ingestion");
+  const DocumentMetrics figures(context.metrics);
   return {.postgres_tables = tables::postgres_tables_sql,
           .sqlite_tables = tables::sqlite_tables_sql,
           .publishes = true,
@@ -80,9 +73,9 @@ ServiceSpec make_service(const ServiceContext& context) {
               },
           .api = embedded::apps_documents_ingestion::openapi_json,
           .housekeeping =
-              [&metrics = context.metrics](const Tx& tx) {
+              [figures](const Tx& tx) {
                 forget_old_answers(tx);
-                count_by_status(tx, metrics);
+                figures.show(tx);
               }};
 }
 

@@ -30,4 +30,14 @@ CREATE TABLE idempotency_keys (
 );
 CREATE INDEX idx_idempotency_keys_created_at ON idempotency_keys (created_at);
 
+-- How many documents have ended. There is one writer at a time: no table of changes is needed.
+CREATE TABLE ended_documents (status TEXT PRIMARY KEY, documents INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO ended_documents VALUES ('REJECTED', 0), ('ENRICHED', 0);
+
+CREATE TRIGGER documents_ended AFTER UPDATE OF status ON documents
+WHEN OLD.status <> NEW.status BEGIN
+  UPDATE ended_documents SET documents = documents - 1 WHERE status = OLD.status;
+  UPDATE ended_documents SET documents = documents + 1 WHERE status = NEW.status;
+END;
+
 INSERT INTO ingestion_version VALUES (1);

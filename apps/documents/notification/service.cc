@@ -1,5 +1,8 @@
 #include "apps/documents/notification/service.h"
 
+#include <map>
+#include <utility>
+
 #include "apps/documents/common/page.h"
 #include "apps/documents/common/topology.h"
 #include "apps/documents/notification/openapi.json.h"
@@ -14,6 +17,36 @@ namespace {
 
 namespace tables = embedded::apps_documents_notification;
 
+// What was given to the sender, by channel and event. A message that is sent again after a crash
+// counts again.
+class Counts {
+ public:
+  explicit Counts(observe::Metrics& metrics) {
+    for (const auto event : {type::validated, type::rejected, type::enriched, type::failed}) {
+      for (const auto channel : channels_of(event)) {
+        const std::string name(channel);
+        sent_.emplace(std::pair(name, std::string(event)),
+                      metrics.counter("documents_notifications_total", "Messages to users.",
+                                      {{"channel", name}, {"event_type", std::string(event)}}));
+        failures_.emplace(name,
+                          metrics.counter("documents_notification_failures_total",
+                                          "Messages that could not be sent; they are tried again.",
+                                          {{"channel", name}}));
+      }
+    }
+  }
+  void sent(const std::string& channel, const std::string& event) const {
+    if (const auto found = sent_.find({channel, event}); found != sent_.end()) found->second.add();
+  }
+  void failed(const std::string& channel) const {
+    if (const auto found = failures_.find(channel); found != failures_.end()) found->second.add();
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, observe::Counter> sent_;
+  std::map<std::string, observe::Counter> failures_;
+};
+
 // False: it was sent before.
 bool add_to_history(const Work& work, const Notice& notice) {
   return work.tx.write(
@@ -26,7 +59,7 @@ bool add_to_history(const Work& work, const Notice& notice) {
 
 // The row first, the message second, the commit last: a message whose row was not committed is sent
 // again with the same key, which its sender knows.
-Handled notify(Work& work, Sender& sender) {
+Handled notify(Work& work, Sender& sender, const Counts& counts) {
   const auto payload = work.payload();
   const std::string user = payload.value("owner", "");
   if (user.empty()) return business_error("the event names no owner");
@@ -43,7 +76,11 @@ Handled notify(Work& work, Sender& sender) {
         .document_id = work.document(),
         .correlation_id = work.event().correlation_id};
     if (!add_to_history(work, notice)) continue;
-    if (auto sent = sender.send(notice); !sent) return failed(sent.error().message);
+    if (auto sent = sender.send(notice); !sent) {
+      counts.failed(notice.channel);
+      return failed(sent.error().message);
+    }
+    counts.sent(notice.channel, work.event().type);
     told += (told.empty() ? "" : ",") + notice.channel;
   }
   work.log_field("channels", told);
@@ -80,7 +117,8 @@ ServiceSpec make_service(const ServiceContext& context) {
   return {.postgres_tables = tables::postgres_tables_sql,
           .sqlite_tables = tables::sqlite_tables_sql,
           .queue = std::string(queue::notification),
-          .handle = [sender](Work& work) { return notify(work, *sender); },
+          .handle = [sender, counts = Counts(context.metrics)](
+                        Work& work) { return notify(work, *sender, counts); },
           .add_routes =
               [&database = context.database,
                log = context.log.named("documents.notification")](http::Router& router) {
