@@ -47,9 +47,13 @@ cmd_build() {
 }
 
 cmd_demo() {
-  [[ $# -le 1 ]] || die "demo takes one word at most: ./dev demo [warehouse]"
-  case ${1:-} in
-    '')
+  [[ $# -le 1 ]] || die "demo takes one word at most: ./dev demo [documents|locks|warehouse]"
+  case ${1:-documents} in
+    documents)
+      build release baton-demo-documents documents baton
+      exec build/release/bin/baton-demo-documents
+      ;;
+    locks)
       build release baton-demo
       exec build/release/bin/baton-demo
       ;;
@@ -57,7 +61,7 @@ cmd_demo() {
       build release baton-demo-warehouse warehouse
       exec build/release/bin/baton-demo-warehouse
       ;;
-    *) die "there is no demo $1: ./dev demo [warehouse]" ;;
+    *) die "there is no demo $1: ./dev demo [documents|locks|warehouse]" ;;
   esac
 }
 

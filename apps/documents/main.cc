@@ -18,7 +18,7 @@ baton::Result<int> run(const Options& options) {
     case Options::Command::trace:
       return trace(options.places, options.correlation_id, options.json);
     case Options::Command::verify_audit:
-      return verify_audit(options.places.database("audit"), options.known_head, options.json);
+      return verify_audit(options.places, options.known_head, options.json);
   }
   return baton::apps::kUsage;
 }

@@ -19,15 +19,17 @@ using command_line::Command;
 using command_line::Program;
 
 constexpr const char* kAbout =
-    "Five services that process documents and talk by events only. Each has its own database; all\n"
-    "of them survive kill -9.";
+    "Five services that process documents and talk by events only. Each has its own\n"
+    "database; all of them survive kill -9.";
 constexpr const char* kExamples =
     "Examples:\n"
     "  documents up --replicas validation=3,enrichment=2\n"
     "  curl -H 'Content-Type: application/json' http://127.0.0.1:8080/documents \\\n"
     "    -d '{\"title\": \"A letter\", \"contentType\": \"text/plain\", \"owner\": \"ann\",\n"
     "         \"content\": \"Dear Bob, …\"}'\n"
+    "  documents trace CORRELATION_ID      # which the answer has\n"
     "  documents verify --wait 10s\n"
+    "  documents audit verify              # whether anybody changed the audit log\n"
     "'documents validation --help' shows the options of a service.";
 constexpr int kMostReplicas = 32;
 const std::string kNotTyped(1, '\0');  // an argument cannot be that
@@ -169,8 +171,8 @@ class Parser {
         .shows_default();
     command
         .add("--postgres", places_.postgres,
-             "The databases are on this server, one a service, beside the one that is named;"
-             " default $DOCUMENTS_POSTGRES")
+             "A database for each service on this server, beside the one that is named; "
+             "default: $DOCUMENTS_POSTGRES, else SQLite files")
         .type("URL")
         .last_counts();
     command.add("--prefix", places_.prefix, "Of the names of the databases on PostgreSQL")
@@ -183,7 +185,7 @@ class Parser {
     up_ = program_.add_command("up", "Run all services, and show how they are");
     add_places(*up_);
     up_->add("--rabbitmq", places_.rabbitmq,
-             "The broker; default $DOCUMENTS_RABBITMQ, else one in a file")
+             "The broker; default: $DOCUMENTS_RABBITMQ, else an embedded one, in a file")
         .type("URL");
     up_->add("--replicas", words_.replicas, "How many of a service, as validation=3,audit=2")
         .type("LIST");
@@ -192,15 +194,28 @@ class Parser {
         .between(0, 65'000)
         .shows_default();
     up_->add("--config", words_.config, "A YAML file of settings for all services").type("FILE");
-    up_->add("--lock-ttl", words_.lock_ttl, "For all services").type("TIME");
-    up_->add("--retry-delays", words_.retry_delays, "For all services").type("TIMES");
+    up_->add("--lock-ttl", words_.lock_ttl,
+             "If a replica dies, others take its locks over after this long; default 10s")
+        .type("TIME");
+    up_->add("--retry-delays", words_.retry_delays,
+             "How long to wait before each retry; default 1s,2s,4s,8s,10s")
+        .type("TIMES");
     up_->add("--allow-simulation", words_.simulation,
              "Documents may ask to fail, by \"simulate\" in their metadata");
+    up_->footer(
+        "Each replica is a process, started again when it dies. Ctrl-C stops all of them;\n"
+        "the next 'documents up' goes on where they were. Services serve HTTP on\n"
+        "127.0.0.1, their first replicas on ports from --port on: ingestion, validation,\n"
+        "enrichment, audit, notification. Logs are in DIR/logs, and what users are sent in\n"
+        "DIR/spool.");
 
     verify_ = program_.add_command("verify", "Whether the databases of all services agree");
     add_places(*verify_);
     verify_->add_time("--wait", words_.wait, "Give what is unfinished so long to come right");
     verify_->add("--json", json_, "The result as one JSON object");
+    verify_->footer(
+        "Exit code 0: every document is in its final state, each event is recorded once, each\n"
+        "user was told once of what the rules say, and nothing waits. 1: not so, with why.");
 
     trace_ = program_.add_command("trace", "All that happened under one correlation id");
     add_places(*trace_);

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "apps/documents/audit/service.h"
+#include "apps/documents/common/topology.h"
 #include "apps/documents/enrichment/service.h"
 #include "apps/documents/ingestion/service.h"
 #include "apps/documents/notification/service.h"
@@ -13,13 +14,16 @@ namespace baton::documents {
 namespace {
 
 constexpr std::array kServices = {
-    KnownService{"ingestion", "Takes documents: POST /documents", 8080, ingestion::make_service},
-    KnownService{"validation", "Checks documents against the rules", 8081,
-                 validation::make_service},
-    KnownService{"enrichment", "Finds out what documents are", 8082, enrichment::make_service},
-    KnownService{"audit", "Keeps all events, sealed: GET /audit", 8083, audit::make_service},
+    KnownService{"ingestion", "Takes documents: POST /documents", 8080, ingestion::make_service,
+                 queue::status},
+    KnownService{"validation", "Checks documents against the rules", 8081, validation::make_service,
+                 queue::uploaded},
+    KnownService{"enrichment", "Finds out what documents are", 8082, enrichment::make_service,
+                 queue::validated},
+    KnownService{"audit", "Keeps all events, sealed: GET /audit", 8083, audit::make_service,
+                 queue::audit},
     KnownService{"notification", "Tells owners what became of their documents", 8084,
-                 notification::make_service},
+                 notification::make_service, queue::notification},
 };
 
 }  // namespace

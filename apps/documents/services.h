@@ -15,6 +15,7 @@ struct KnownService {
   std::string_view about;  // for help
   std::uint16_t port;      // where it listens if it is not told
   MakeService make;
+  std::string_view queue = {};  // that it consumes; empty: `documents up` shows none
 };
 
 [[nodiscard]] std::span<const KnownService> all_services();

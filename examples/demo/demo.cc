@@ -203,7 +203,7 @@ int Demo::run(const std::string& program) {
   stage_.wait_until([&] { return !ledger_.refused().empty(); });
   if (!ledger_.refused().empty()) stage_.say("the fence refused it: its token is too old");
   if (!stage_.wait_until([&] { return ledger_.done().size() >= kUnits; })) stage_.fail();
-  stage_.draw();
+  stage_.draw_last();
   stage_.stop_all();
   return verdict();
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,16 +81,27 @@ void Stage::tell(const std::string& what) {
   std::fflush(stdout);
 }
 
-void Stage::draw() {
-  const std::string picture = picture_();
+std::size_t Stage::room_for_events() const {
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+  const std::size_t rows = known ? size.ws_row : 24;
+  const std::size_t others = picture_lines_ + 2;  // an empty line, and that of the cursor
+  return rows > others + 1 ? rows - others : 1;
+}
+
+void Stage::draw(std::size_t most_events) {
+  std::string text = picture_() + "\n";
   if (!terminal_) return;
+  picture_lines_ = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) - 1;
+  const std::size_t shown = std::min(most_events, events_.size());
+  for (std::size_t i = events_.size() - shown; i < events_.size(); ++i) {
+    text += "  " + events_[i] + "\n";
+  }
   std::string out = "\033[?7l";  // a line that wraps would not be drawn over
-  if (drawn_ > 0) out += "\033[" + std::to_string(drawn_) + "A\033[J";
-  out += picture + "\n";
-  for (const auto& event : events_) out += "  " + event + "\n";
-  out += "\033[?7h";
-  drawn_ = static_cast<std::size_t>(std::count(picture.begin(), picture.end(), '\n')) + 1 +
-           events_.size();
+  if (drawn_ > 0) out += "\033[" + std::to_string(drawn_) + "A";
+  for (const char c : text) out += c == '\n' ? "\033[K\n" : std::string(1, c);
+  out += "\033[J\033[?7h";
+  drawn_ = picture_lines_ + 1 + shown;
   std::fputs(out.c_str(), stdout);
   std::fflush(stdout);
 }
@@ -164,12 +176,14 @@ Outcome in_child(const std::function<int()>& body) {
 
 }  // namespace
 
-int with_directory(const std::function<int(const std::string&)>& body) {
+int with_directory(const std::function<int(const std::string&)>& body, Afterwards afterwards) {
   std::string directory = std::filesystem::temp_directory_path() / "baton-demo-XXXXXX";
   if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("no temporary directory");
   const Outcome outcome = in_child([&] { return body(directory); });
   std::error_code ignored;
-  std::filesystem::remove_all(directory, ignored);
+  if (afterwards == Afterwards::remove || outcome.signal != 0) {
+    std::filesystem::remove_all(directory, ignored);
+  }
   if (outcome.signal == 0) return outcome.code;
   signal(outcome.signal, SIG_DFL);
   raise(outcome.signal);

@@ -37,8 +37,10 @@ class Stage {
   // What the live table shows, for those who do not see it: nothing on a terminal.
   void tell(const std::string& what);
 
-  // The live table: over itself on a terminal, left out elsewhere.
-  void draw();
+  // The live table: over itself on a terminal, left out elsewhere. As much of what was said as the
+  // screen has room for; draw_last() shows all of it.
+  void draw() { draw(room_for_events()); }
+  void draw_last() { draw(events_.size()); }
   // False if it takes too long.
   bool wait_until(const std::function<bool()>& condition);
 
@@ -47,12 +49,15 @@ class Stage {
   [[nodiscard]] bool failed() const { return failed_; }
 
  private:
+  void draw(std::size_t most_events);
+  [[nodiscard]] std::size_t room_for_events() const;
   [[nodiscard]] std::string stamped(const std::string& what) const;
 
   const std::function<std::string()> picture_;
   std::vector<Actor> actors_;
   std::vector<std::string> events_;
-  std::size_t drawn_ = 0;
+  std::size_t drawn_ = 0;  // lines
+  std::size_t picture_lines_ = 0;
   const bool terminal_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   bool failed_ = false;
@@ -61,7 +66,10 @@ class Stage {
 // The program that this process runs.
 [[nodiscard]] std::string own_program();
 
-// Runs `body` with a directory that is removed afterwards.
-[[nodiscard]] int with_directory(const std::function<int(const std::string&)>& body);
+enum class Afterwards { remove, keep };  // keep: but not when it was interrupted
+
+// Runs `body` with a new directory.
+[[nodiscard]] int with_directory(const std::function<int(const std::string&)>& body,
+                                 Afterwards afterwards = Afterwards::remove);
 
 }  // namespace demo

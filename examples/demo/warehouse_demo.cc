@@ -342,7 +342,7 @@ int WarehouseDemo::run() {
   const pid_t verifier =
       Stage::start(command("verify", {"--wait", "30s"}), directory_ + "/verify.log");
   const int verified = status_of(verifier);
-  stage_.draw();
+  stage_.draw_last();
   stage_.stop_all();
   std::ifstream figures(directory_ + "/verify.log");
   std::ostringstream text;

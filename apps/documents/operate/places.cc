@@ -49,6 +49,12 @@ std::string Places::run_file(std::string_view instance) const {
 }
 
 Result<std::unique_ptr<sql::Connection>> Places::look_into(std::string_view service) const {
+  std::error_code problem;
+  if (postgres.empty() && !std::filesystem::exists(directory, problem)) {
+    return Error{.code = Code::bad_store,
+                 .message = "there is no directory " + directory +
+                            "; 'documents up' makes it, or name another one with --directory"};
+  }
   return sql::Connection::open(
       database(service),
       {.name = std::string(service), .application = "documents", .read_only = true});
@@ -59,14 +65,18 @@ Result<void> prepare(const Places& places) {
   for (const char* folder : {"/logs", "/run", "/spool"}) {
     std::filesystem::create_directories(places.directory + folder, problem);
     if (problem) {
-      return Error{
-          .code = Code::bad_request,
-          .message = "cannot make " + places.directory + folder + ": " + problem.message()};
+      return Error{.code = Code::bad_request,
+                   .message = "cannot make " + places.directory + folder + ": " +
+                              problem.message() + "; name another directory with --directory"};
     }
   }
   if (places.postgres.empty()) return {};
   auto server = sql::Connection::open(places.postgres, {.application = "documents"});
-  if (!server) return server.error();
+  if (!server) {
+    Error error = server.error();
+    error.message += "; without --postgres there is an SQLite file for each service";
+    return error;
+  }
   for (const KnownService& service : all_services()) {
     if (auto made = create_database(**server, places.prefix + std::string(service.name)); !made) {
       return made;

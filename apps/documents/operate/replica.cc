@@ -8,13 +8,17 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+
+#include "apps/common/start.h"
 
 namespace baton::documents {
 namespace {
 
 constexpr Millis kFirstPause{200};
 constexpr Millis kLongestPause{5'000};
+constexpr std::streamoff kMostOfLog = 64 << 10;  // bytes that are read for the reason of an end
 constexpr Millis kLongEnough{10'000};  // a process that ran for so long did not fail to start
 
 std::vector<char*> pointers(std::vector<std::string>& words) {
@@ -25,12 +29,30 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return result;
 }
 
-std::string describe(int status) {
-  if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status));
-  return "ended with " + std::to_string(WEXITSTATUS(status));
+}  // namespace
+
+char process_state(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const auto name_end = text.rfind(')');  // the name may have anything in it
+  return name_end == std::string::npos || name_end + 2 >= text.size() ? '\0' : text[name_end + 2];
 }
 
-}  // namespace
+// A service writes its log as JSON, and last, if it cannot go on, why: "documents: …".
+std::string Replica::describe_end(int status) const {
+  if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status));
+  std::ifstream file(how_.log_file);
+  file.seekg(0, std::ios::end);
+  const auto end = static_cast<std::streamoff>(file.tellg());
+  file.seekg(std::max(log_began_, end - kMostOfLog));
+  constexpr std::string_view kOwn = "documents: ";
+  std::string why;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(kOwn)) why = ": " + line.substr(kOwn.size());
+  }
+  return "ended with exit code " + std::to_string(WEXITSTATUS(status)) + why;
+}
 
 bool Replica::tend(Instant now) {
   bool ended = false;
@@ -38,7 +60,8 @@ bool Replica::tend(Instant now) {
   if (pid_ != 0 && ::waitpid(pid_, &status, WNOHANG) == pid_) {
     pid_ = 0;
     ended = true;
-    last_end_ = describe(status);
+    last_end_ = describe_end(status);
+    misconfigured_ = restarts_ == 0 && WIFEXITED(status) && WEXITSTATUS(status) == apps::kUsage;
     quick_ends_ = now - started_ > kLongEnough ? 0 : std::min(quick_ends_ + 1, 10);
     const Millis pause = quick_ends_ == 0 ? Millis(0) : kFirstPause * (1 << (quick_ends_ - 1));
     not_before_ = now + std::min(pause, kLongestPause);
@@ -51,6 +74,9 @@ bool Replica::tend(Instant now) {
 // otherwise the child would be killed when that thread ends.
 void Replica::start(Instant now) {
   ::unlink(how_.run_file.c_str());
+  std::error_code none_yet;
+  const auto log_length =
+      static_cast<std::streamoff>(std::filesystem::file_size(how_.log_file, none_yet));
   std::vector<std::string> arguments = how_.arguments;
   const auto argv = pointers(arguments);
   const pid_t parent = ::getpid();
@@ -75,8 +101,13 @@ void Replica::start(Instant now) {
     return;
   }
   pid_ = child;
+  log_began_ = none_yet ? 0 : log_length;
   started_ = now;
   ++restarts_;
+}
+
+Millis Replica::starts_in(Instant now) const {
+  return std::max(std::chrono::duration_cast<Millis>(not_before_ - now), Millis(0));
 }
 
 void Replica::signal(int number) const {

@@ -2,12 +2,16 @@
 
 #include <sys/types.h>
 
+#include <ios>
 #include <string>
 #include <vector>
 
 #include "baton/clock.h"
 
 namespace baton::documents {
+
+// What the kernel says of a process: 'T' stands still, as after SIGSTOP; 'Z' has ended; 0: none.
+[[nodiscard]] char process_state(pid_t pid);
 
 // A process of a service, started again when it dies: at once at first, then after 0.2 to 5 s.
 class Replica {
@@ -29,18 +33,25 @@ class Replica {
   [[nodiscard]] const std::string& instance() const { return how_.instance; }
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] int restarts() const { return restarts_; }
+  // "killed by signal 9", or why it could not start.
   [[nodiscard]] const std::string& last_end() const { return last_end_; }
+  // It refused its settings when it was first started: it will do so again.
+  [[nodiscard]] bool misconfigured() const { return misconfigured_; }
+  [[nodiscard]] Millis starts_in(Instant now) const;  // of one that does not run
   // Where it serves; empty: it does not yet.
   [[nodiscard]] std::string url() const;
   void retire() { retired_ = true; }  // it is not started again
 
  private:
   void start(Instant now);
+  [[nodiscard]] std::string describe_end(int status) const;
 
   How how_;
   pid_t pid_ = 0;
   bool retired_ = false;
+  bool misconfigured_ = false;
   int restarts_ = -1;
+  std::streamoff log_began_ = 0;  // how long the log was when it started
   int quick_ends_ = 0;
   Instant started_{};
   Instant not_before_{};

@@ -7,6 +7,7 @@
 
 #include "apps/common/start.h"
 #include "apps/documents/common/work.h"
+#include "event/message_headers.h"
 
 namespace baton::documents {
 namespace {
@@ -87,26 +88,71 @@ Result<std::vector<Step>> steps_of(const Places& places, const std::string& corr
   return steps;
 }
 
+void print_json(const std::vector<Step>& steps) {
+  for (const Step& step : steps) {
+    std::printf("%s\n", dump({{"at", step.at},
+                              {"service", step.service},
+                              {"what", step.what},
+                              {"documentId", step.document},
+                              {"about", step.about}})
+                            .c_str());
+  }
+}
+
+// The reasons of a rejection are stored as a JSON list.
+std::string for_people(const std::string& about) {
+  if (!about.starts_with('[')) return about;
+  const auto reasons = parse_json(about);
+  std::string text;
+  if (!reasons.is_array()) return about;
+  for (const auto& reason : reasons) {
+    if (!reason.is_object()) continue;
+    text += (text.empty() ? "" : "; ") + reason.value("message", "");
+  }
+  return text;
+}
+
+double seconds_between(const std::string& from, const std::string& to) {
+  const auto begin = event::parse_time(from);
+  const auto end = event::parse_time(to);
+  return begin && end ? std::chrono::duration<double>(*end - *begin).count() : 0;
+}
+
+// Documents one behind the other, each from its first step.
+void print(const std::vector<Step>& steps) {
+  std::vector<std::string> documents;
+  for (const Step& step : steps) {
+    if (std::find(documents.begin(), documents.end(), step.document) == documents.end()) {
+      documents.push_back(step.document);
+    }
+  }
+  for (const std::string& document : documents) {
+    std::string begin;
+    for (const Step& step : steps) {
+      if (step.document != document) continue;
+      if (begin.empty()) {
+        begin = step.at;
+        std::printf("document %s, %s\n", document.c_str(), begin.c_str());
+      }
+      std::string line = step.what;
+      if (const std::string about = for_people(step.about); !about.empty()) line += ": " + about;
+      std::printf("%9.3f s  %-12s  %s\n", seconds_between(begin, step.at), step.service.c_str(),
+                  line.c_str());
+    }
+  }
+}
+
 }  // namespace
 
 Result<int> trace(const Places& places, const std::string& correlation_id, bool json) {
   const auto steps = steps_of(places, correlation_id);
   if (!steps) return steps.error();
-  for (const Step& step : *steps) {
-    if (json) {
-      std::printf("%s\n", dump({{"at", step.at},
-                                {"service", step.service},
-                                {"what", step.what},
-                                {"documentId", step.document},
-                                {"about", step.about}})
-                              .c_str());
-    } else {
-      std::printf("%s  %-12s  %-28s %s  %s\n", step.at.c_str(), step.service.c_str(),
-                  step.what.c_str(), step.document.c_str(), step.about.c_str());
-    }
-  }
+  json ? print_json(*steps) : print(*steps);
   if (!steps->empty()) return apps::kOk;
-  std::fprintf(stderr, "nothing has the correlation id %s\n", correlation_id.c_str());
+  std::fprintf(stderr,
+               "nothing has the correlation id %s; it is the correlationId of the answer to POST "
+               "/documents\n",
+               correlation_id.c_str());
   return apps::kError;
 }
 

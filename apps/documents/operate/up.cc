@@ -1,16 +1,20 @@
 #include "apps/documents/operate/up.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
-#include <cstdio>
+#include <cstring>
 #include <filesystem>
 
 #include "apps/common/start.h"
-#include "apps/documents/operate/figures.h"
+#include "apps/documents/operate/display.h"
 #include "apps/documents/operate/replica.h"
 #include "apps/documents/services.h"
 
@@ -20,14 +24,24 @@ namespace {
 constexpr Millis kTick{100};
 constexpr Millis kShowEvery{1'000};
 constexpr Millis kStopWithin{20'000};
+constexpr const char* kElsewhere = "; name another directory with --directory";
+
+Error refuse(const std::string& why) { return {.code = Code::bad_request, .message = why}; }
 
 // One `up` in a directory; the lock ends with the process.
 Result<void> be_alone(const Places& places) {
   const std::string path = places.directory + "/run/up.lock";
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (file >= 0 && ::flock(file, LOCK_EX | LOCK_NB) == 0) return {};
-  return Error{.code = Code::bad_request,
-               .message = "another 'documents up' runs on " + places.directory};
+  if (file < 0) return refuse("cannot write " + path + ": " + std::strerror(errno) + kElsewhere);
+  if (::flock(file, LOCK_EX | LOCK_NB) == 0) return {};
+  ::close(file);
+  return refuse("another 'documents up' runs on " + places.directory +
+                "; stop that one, or name another directory with --directory");
+}
+
+int replicas_of(const std::string& service, const UpOptions& options) {
+  const auto wanted = options.replicas.find(service);
+  return wanted == options.replicas.end() ? 1 : wanted->second;
 }
 
 std::vector<Replica> plan(const Places& places, const UpOptions& options) {
@@ -35,8 +49,7 @@ std::vector<Replica> plan(const Places& places, const UpOptions& options) {
   int service_number = 0;
   for (const KnownService& service : all_services()) {
     const std::string name(service.name);
-    const auto wanted = options.replicas.find(name);
-    const int count = wanted == options.replicas.end() ? 1 : wanted->second;
+    const int count = replicas_of(name, options);
     for (int i = 1; i <= count; ++i) {
       const std::string instance = name + "-" + std::to_string(i);
       const int port = options.port != 0 && i == 1 ? options.port + service_number : 0;
@@ -63,64 +76,36 @@ std::vector<Replica> plan(const Places& places, const UpOptions& options) {
   return replicas;
 }
 
-// On a terminal a table that is drawn again and again, elsewhere lines when something changes.
-class Display {
- public:
-  explicit Display(const Places& places)
-      : places_(places), terminal_(::isatty(STDOUT_FILENO) != 0) {}
+// Empty: a service can listen there.
+std::string why_taken(int port) {
+  const int probe = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  (void)::setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  const sockaddr_in address{.sin_family = AF_INET,
+                            .sin_port = htons(static_cast<std::uint16_t>(port)),
+                            .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  const bool taken =
+      ::bind(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0;
+  const std::string why = taken ? std::strerror(errno) : "";
+  ::close(probe);
+  return why;
+}
 
-  void show(const std::vector<Replica>& replicas) {
-    const auto figures = read_figures(places_);
-    const std::string line = figures ? figures->line() : "waiting for the services";
-    const bool ready = std::all_of(replicas.begin(), replicas.end(),
-                                   [](const Replica& one) { return !one.url().empty(); });
-    if (terminal_) {
-      draw(replicas, line);
-    } else {
-      if (ready && !told_ready_) tell_ready(replicas);
-      if (line != last_line_) std::printf("%s\n", line.c_str());
+// Better said once than by a service that ends again and again.
+Result<void> find_ports_free(const UpOptions& options) {
+  int port = options.port;
+  if (port == 0) return {};
+  for (const KnownService& service : all_services()) {
+    const std::string name(service.name);
+    const std::string why = replicas_of(name, options) > 0 ? why_taken(port) : "";
+    if (!why.empty()) {
+      return refuse("port " + std::to_string(port) + ", for " + name + ": " + why +
+                    "; choose others with --port N, or any free ones with --port 0");
     }
-    told_ready_ = told_ready_ || ready;
-    last_line_ = line;
-    std::fflush(stdout);
+    ++port;
   }
-
-  [[nodiscard]] bool ready() const { return told_ready_; }
-
-  void ended(const Replica& replica) const {
-    if (terminal_) return;
-    std::printf("%s %s; starting it again\n", replica.instance().c_str(),
-                replica.last_end().c_str());
-    std::fflush(stdout);
-  }
-
- private:
-  void tell_ready(const std::vector<Replica>& replicas) const {
-    for (const Replica& replica : replicas) {
-      std::printf("%-16s %7d  %s\n", replica.instance().c_str(), replica.pid(),
-                  replica.url().c_str());
-    }
-    std::printf("ready: POST %s/documents\n", replicas.front().url().c_str());
-  }
-
-  void draw(const std::vector<Replica>& replicas, const std::string& line) {
-    if (drawn_ > 0) std::printf("\x1b[%dA", drawn_);
-    std::printf("\x1b[K%-16s %7s %8s  %s\n", "SERVICE", "PID", "RESTARTS", "URL");
-    for (const Replica& replica : replicas) {
-      const std::string url = replica.url();
-      std::printf("\x1b[K%-16s %7d %8d  %s\n", replica.instance().c_str(), replica.pid(),
-                  std::max(replica.restarts(), 0), url.empty() ? "starting" : url.c_str());
-    }
-    std::printf("\x1b[K%s\n", line.c_str());
-    drawn_ = static_cast<int>(replicas.size()) + 2;
-  }
-
-  const Places& places_;
-  const bool terminal_;
-  bool told_ready_ = false;
-  std::string last_line_;
-  int drawn_ = 0;
-};
+  return {};
+}
 
 void stop_all(std::vector<Replica>& replicas, const sigset_t& signals) {
   for (Replica& replica : replicas) {
@@ -134,7 +119,10 @@ void stop_all(std::vector<Replica>& replicas, const sigset_t& signals) {
     return std::any_of(replicas.begin(), replicas.end(),
                        [](const Replica& one) { return one.running(); });
   };
-  while (left() && BootClock::now() < until) (void)::sigtimedwait(&signals, nullptr, &tick);
+  while (left() && BootClock::now() < until) {
+    const int signal = ::sigtimedwait(&signals, nullptr, &tick);
+    if (signal == SIGINT || signal == SIGTERM) break;
+  }
   for (const Replica& replica : replicas) replica.signal(SIGKILL);
 }
 
@@ -144,32 +132,40 @@ Result<int> up(const Places& given, const UpOptions& options) {
   Places places = given;
   places.directory = std::filesystem::absolute(places.directory).string();
   if (auto ready = prepare(places); !ready) return ready.error();
+  if (auto broker = Broker::open(places.broker()); !broker) return broker.error();
   if (auto alone = be_alone(places); !alone) return alone.error();
+  if (auto free = find_ports_free(options); !free) return free.error();
 
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGINT, SIGTERM, SIGCHLD}) sigaddset(&signals, number);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&signals, number);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
 
   std::vector<Replica> replicas = plan(places, options);
+  if (replicas.empty()) return refuse("--replicas: no service is left to run");
   Display display(places);
   Instant show_at{};
   const timespec tick{.tv_nsec = std::chrono::nanoseconds(kTick).count()};
   for (;;) {
     const Instant now = BootClock::now();
     for (Replica& replica : replicas) {
-      if (replica.tend(now)) display.ended(replica);
+      if (!replica.tend(now)) continue;
+      if (replica.misconfigured()) {
+        stop_all(replicas, signals);
+        return refuse(replica.instance() + " " + replica.last_end());
+      }
+      display.ended(replica);
     }
     if (now >= show_at) {
       display.show(replicas);
       if (display.ready()) show_at = BootClock::now() + kShowEvery;
     }
     const int signal = ::sigtimedwait(&signals, nullptr, &tick);
-    if (signal == SIGINT || signal == SIGTERM) break;
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP) break;
   }
-  std::printf("stopping\n");
-  std::fflush(stdout);
+  display.stopping(replicas.size());
   stop_all(replicas, signals);
+  display.stopped();
   return apps::kOk;
 }
 

@@ -1,5 +1,7 @@
 #include "apps/documents/operate/verify.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <thread>
@@ -202,6 +204,34 @@ void print_lines(const char* heading, const std::vector<std::string>& lines) {
   for (std::size_t i = 0; i < std::min(lines.size(), kMostLines); ++i) {
     std::printf("  %s\n", lines[i].c_str());
   }
+  if (lines.size() > kMostLines) std::printf("  … and %zu more\n", lines.size() - kMostLines);
+}
+
+// Those with the same error behind one another, two documents a line.
+void print_dead(const std::vector<World::Trouble>& dead) {
+  std::map<std::string, std::vector<std::string>> documents;
+  for (const auto& one : dead) {
+    documents[one.type + " in " + one.service + ":\n    " + one.error].push_back(one.document);
+  }
+  for (const auto& [what, ids] : documents) {
+    std::printf("  %zu %s\n", ids.size(), what.c_str());
+    for (std::size_t i = 0; i < std::min(ids.size(), kMostLines); ++i) {
+      std::printf(i % 2 == 0 ? "    %s" : "  %s\n", ids[i].c_str());
+    }
+    if (std::min(ids.size(), kMostLines) % 2 == 1) std::printf("\n");
+    if (ids.size() > kMostLines) std::printf("    … and %zu more\n", ids.size() - kMostLines);
+  }
+}
+
+// On a terminal, while something is waited for.
+void show_progress(const Verdict& verdict, Millis left) {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  std::fprintf(stderr, "\r%zu things are unfinished; waiting for %lld s more \x1b[K",
+               verdict.unfinished.size(), static_cast<long long>(left.count() / 1'000));
+}
+
+void end_progress() {
+  if (::isatty(STDERR_FILENO) != 0) std::fputs("\r\x1b[K", stderr);
 }
 
 void print(const Verdict& verdict) {
@@ -215,10 +245,7 @@ void print(const Verdict& verdict) {
   std::printf("%lld events recorded, %lld sealed, %lld notifications, %zu dead letters\n",
               static_cast<long long>(verdict.events), static_cast<long long>(verdict.sealed),
               static_cast<long long>(verdict.notifications), verdict.dead.size());
-  for (const auto& dead : verdict.dead) {
-    std::printf("  dead: %s of document %s in %s: %s\n", dead.type.c_str(), dead.document.c_str(),
-                dead.service.c_str(), dead.error.c_str());
-  }
+  print_dead(verdict.dead);
   print_lines("wrong", verdict.wrong);
   print_lines("unfinished", verdict.unfinished);
   std::printf("%s\n", verdict.well() ? "ok: every document is final, nothing is lost or doubled"
@@ -256,9 +283,11 @@ Result<int> verify(const Places& places, Millis wait, bool json) {
     if (!world) return world.error();
     const Verdict verdict = judge(*world);
     if (verdict.unfinished.empty() || BootClock::now() >= until) {
+      end_progress();
       json ? print_json(verdict) : print(verdict);
       return verdict.well() ? apps::kOk : apps::kError;
     }
+    show_progress(verdict, std::chrono::duration_cast<Millis>(until - BootClock::now()));
     std::this_thread::sleep_for(kLookAgain);
   }
 }

@@ -26,11 +26,10 @@ Result<std::optional<audit::Seal>> parse_head(const std::string& text) {
 
 }  // namespace
 
-Result<int> verify_audit(const std::string& database, const std::string& known_head, bool json) {
+Result<int> verify_audit(const Places& places, const std::string& known_head, bool json) {
   const auto known = parse_head(known_head);
   if (!known) return known.error();
-  const auto session = sql::Connection::open(
-      database, {.name = "audit", .application = "documents", .read_only = true});
+  const auto session = places.look_into("audit");
   if (!session) return session.error();
   audit::ChainReport report;
   try {
