@@ -115,6 +115,7 @@ std::vector<SettingName> setting_names(std::string_view service) {
       {"max-lag", "TIME", "Not ready when an event has waited in the outbox for longer", "5m"},
       {"retry-delays", "TIMES", "How long to wait before each of the 5 retries; the last repeats",
        "1s,2s,4s,8s,10s"},
+      {"handler-timeout", "TIME", "Handling an event has failed if it takes longer", "30s"},
       {"allow-simulation", "", "Documents may ask to fail, by \"simulate\" in their metadata", ""},
       {"log", "FORMAT", "How to log on stdout: json, or text for people", "json"},
       {"log-level", "LEVEL", "From which level: debug, info, warn or error", "info"},
@@ -146,10 +147,11 @@ Result<Settings> understand(const std::string& service, const SettingWords& word
                     .run_file = word("run-file"),
                     .spool = word("spool")};
   const Millis day = std::chrono::hours(24);
-  std::string problem =
-      apps::read_times({{"--lock-ttl", word("lock-ttl"), Millis(500), kMaxTtl, settings.lock_ttl},
-                        {"--grace", word("grace"), Millis(0), day, settings.grace},
-                        {"--max-lag", word("max-lag"), Millis(1'000), day, settings.max_lag}});
+  std::string problem = apps::read_times(
+      {{"--lock-ttl", word("lock-ttl"), Millis(500), kMaxTtl, settings.lock_ttl},
+       {"--grace", word("grace"), Millis(0), day, settings.grace},
+       {"--max-lag", word("max-lag"), Millis(1'000), day, settings.max_lag},
+       {"--handler-timeout", word("handler-timeout"), Millis(100), day, settings.handler_timeout}});
   if (problem.empty()) {
     problem = apps::read_log({.format = word("log"), .level = word("log-level")},
                              settings.log_format, settings.log_level);

@@ -77,6 +77,7 @@ ServiceSpec make_service(const ServiceContext& context) {
   const std::shared_ptr<Sender> sender = spool_sender(context.settings.spool);
   return {.postgres_tables = tables::postgres_tables_sql,
           .sqlite_tables = tables::sqlite_tables_sql,
+          .needs_others = true,
           .queue = std::string(queue::notification),
           .handle = [sender](Work& work) { return notify(work, *sender); },
           .add_routes =
