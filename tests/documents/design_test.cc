@@ -271,6 +271,22 @@ TEST(Design, a_broken_rule_is_an_outcome_and_is_never_tried_again) {
   EXPECT_TRUE(logged(platform, "validation-1", "TECHNICAL_FAILURE").empty());
 }
 
+TEST(Service, whose_consumer_cannot_go_on_ends_instead_of_looking_alive) {
+  const TempDir directory("service");
+  const std::string broker = "embedded:" + (directory / "broker.db").string();
+  const std::string queue(documents::queue::audit);
+  Broker::open(broker)
+      .value()
+      ->declare({.queues = {{.name = queue, .single_active = true}}}, soon())
+      .value();
+  const Finished ended =
+      run({.argv = {BATON_DOCUMENTS, "audit", "--listen", "127.0.0.1:0", "--database",
+                    "sqlite:" + (directory / "audit.db").string(), "--broker", broker}});
+  EXPECT_EQ(ended.status.signal, 0);
+  EXPECT_NE(ended.status.code, 0);
+  EXPECT_NE(ended.err.find(queue), std::string::npos) << ended.err;
+}
+
 TEST(Design, documents_are_taken_while_the_broker_is_away_and_enriched_when_it_is_back) {
   if (!on_servers()) GTEST_SKIP() << "the broker is a file, which is never away";
   Platform platform;
