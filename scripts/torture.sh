@@ -3,10 +3,12 @@
 # What takes a seed ($BATON_TEST_SEED, tests/support/seed.h) has the label `torture`. A random run of
 # another part is added by that label alone.
 cmd_torture() {
-  if [[ ${1:-} == events ]]; then
-    torture_events "${@:2}"
-    return
-  fi
+  case ${1:-} in
+    events | documents)
+      "torture_$1" "${@:2}"
+      return
+      ;;
+  esac
   local minutes=10 seed=$((RANDOM * 32768 + RANDOM)) select=(-L '^torture$') until
   while [[ $# -gt 0 ]]; do
     case $1 in
@@ -59,6 +61,28 @@ torture_events() {
   build release torture_events || die "torture_events does not build"
   phase "events, from seed $seed on"
   build/release/bin/torture_events "seed=$seed" "minutes=$minutes"
+}
+
+# The document platform, with a kill every second, for as long as one likes. It starts its own
+# servers.
+torture_documents() {
+  local minutes=10 seed=$((RANDOM * 32768 + RANDOM)) on=both
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --minutes) minutes=${2:?} && shift ;;
+      --seed) seed=${2:?} && shift ;;
+      --on) on=${2:?} && shift ;;
+      *) die "torture documents does not know $1" ;;
+    esac
+    shift
+  done
+  [[ $minutes =~ ^[0-9]{1,5}$ && $seed =~ ^[0-9]{1,9}$ ]] || die "--minutes and --seed take numbers"
+  [[ $on =~ ^(files|servers|both)$ ]] || die "--on takes files, servers or both"
+
+  begin_test_run
+  build release torture_documents || die "torture_documents does not build"
+  phase "documents, from seed $seed on"
+  build/release/bin/torture_documents "seed=$seed" "minutes=$minutes" "on=$on"
 }
 
 # The name of a test is its promise. Read from the sources, so that no list can be out of date.

@@ -14,7 +14,8 @@ baton::Result<int> run(const Options& options) {
     case Options::Command::service:
       return run_service(find_service(options.settings.service)->make, options.settings);
     case Options::Command::up: return up(options.places, options.up);
-    case Options::Command::verify: return verify(options.places, options.wait, options.json);
+    case Options::Command::verify:
+      return verify(options.places, options.wait, options.json, options.verify);
     case Options::Command::trace:
       return trace(options.places, options.correlation_id, options.json);
     case Options::Command::verify_audit:

@@ -37,6 +37,7 @@ const std::string kNotTyped(1, '\0');  // an argument cannot be that
 // As they are typed.
 struct Words {
   bool simulation = false;
+  bool redriven = false;
   std::string config;
   std::string replicas;
   std::string lock_ttl;
@@ -75,6 +76,7 @@ class Parser {
                                                : Do::trace;
     options.correlation_id = correlation_id_;
     options.known_head = known_head_;
+    options.verify.redriven = words_.redriven;
     options.up = {.port = words_.port,
                   .allow_simulation = words_.simulation,
                   .config = words_.config,
@@ -212,6 +214,8 @@ class Parser {
     verify_ = program_.add_command("verify", "Whether the databases of all services agree");
     add_places(*verify_);
     verify_->add_time("--wait", words_.wait, "Give what is unfinished so long to come right");
+    verify_->add("--redriven", words_.redriven,
+                 "Dead letters were redriven: a document may have failed more than once");
     verify_->add("--json", json_, "The result as one JSON object");
     verify_->footer(
         "Exit code 0: every document is in its final state, each event is recorded once, each\n"

@@ -6,6 +6,7 @@
 #include "apps/documents/common/settings.h"
 #include "apps/documents/operate/places.h"
 #include "apps/documents/operate/up.h"
+#include "apps/documents/operate/verify.h"
 
 namespace baton::documents {
 
@@ -15,6 +16,7 @@ struct Options {
   Places places;      // of the others
   UpOptions up;
   Millis wait{0};  // verify: until nothing is unfinished
+  VerifyOptions verify;
   bool json = false;
   std::string correlation_id;  // trace
   std::string known_head;      // audit verify

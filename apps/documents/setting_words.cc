@@ -195,6 +195,7 @@ std::vector<SettingName> setting_names(std::string_view service) {
       {"max-lag", "TIME", "Not ready when an event has waited in the outbox for longer", "5m"},
       {"retry-delays", "TIMES", "How long to wait before each of the 5 retries; the last repeats",
        "1s,2s,4s,8s,10s"},
+      {"handler-timeout", "TIME", "Handling an event has failed if it takes longer", "30s"},
       {"allow-simulation", "", "Documents may ask to fail, by \"simulate\" in their metadata", ""},
       {"log", "FORMAT", "How to log on stdout: json, or text for people", "json"},
       {"log-level", "LEVEL", "From which level: debug, info, warn or error", "info"},
@@ -236,6 +237,7 @@ Result<Settings> understand(const std::string& service, const SettingWords& word
   read.time("lock-ttl", Millis(500), kMaxTtl, settings.lock_ttl);
   read.time("grace", Millis(0), day, settings.grace);
   read.time("max-lag", Millis(1'000), day, settings.max_lag);
+  read.time("handler-timeout", Millis(100), day, settings.handler_timeout);
   read.times("retry-delays", settings.retry_delays);
   read.choice("allow-simulation", parse_truth(read.text("allow-simulation")), "true or false",
               settings.allow_simulation);

@@ -31,8 +31,8 @@ constexpr int kMaxAbandoned = 8;
 // puts what comes back behind what came back before, and only of consumers with one prefetch that
 // is the order in which it was delivered.
 constexpr std::size_t kLanePrefetch = 8;
-// How long a claimed retry is left alone, on top of the time of its handler.
-constexpr Millis kClaimMargin{10'000};
+// How long a claimed retry is left alone, on top of the time of its handler; no longer than that.
+constexpr Millis kMaxClaimMargin{10'000};
 // EX_SOFTWARE of sysexits.h
 constexpr int kOverrunExit = 70;
 
@@ -50,7 +50,8 @@ std::shared_ptr<Handlers> make_handlers(const std::string& url, const ConsumerOp
       .outbox = Outbox(options.outbox),
       .limits = {.max_retries = options.max_retries,
                  .delays = options.retry_delays,
-                 .claim_lead = options.handler_timeout + kClaimMargin},
+                 .claim_lead =
+                     options.handler_timeout + std::min(options.handler_timeout, kMaxClaimMargin)},
       .tables =
           Tables(kind_of(url), options.name, options.queue, options.ordered, options.time_shift)});
 }

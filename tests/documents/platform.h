@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,25 +70,48 @@ inline nlohmann::json a_document(const std::string& title = "A letter",
   return document;
 }
 
+// Of an earlier platform on this broker.
+inline void empty_queues(const RabbitServer& server) {
+  server.ctl({"stop_app"});
+  server.ctl({"reset"});
+  server.ctl({"start_app"});
+}
+
+struct PlatformOptions {
+  std::string replicas = {};
+  // Servers of the test's own instead of those that others use too; with only the first the broker
+  // is in a file.
+  std::string postgres = {};
+  std::string rabbitmq = {};
+  std::string retry_delays = "20ms";
+  std::string program = BATON_DOCUMENTS;        // for the services
+  std::map<std::string, std::string> env = {};  // of the services
+};
+
 class Platform {
  public:
-  explicit Platform(std::string replicas = "") : replicas_(std::move(replicas)) {
+  explicit Platform(std::string replicas = "")
+      : Platform(PlatformOptions{.replicas = std::move(replicas)}) {}
+  explicit Platform(PlatformOptions options) : options_(std::move(options)) {
     places_.directory = (directory_ / "data").string();
-    if (on_servers()) {
-      static std::atomic<int> last{0};
+    places_.postgres = options_.postgres;
+    places_.rabbitmq = options_.rabbitmq;
+    if (options_.postgres.empty() && on_servers()) {
       places_.postgres = shared_server();
-      places_.prefix = "docs_" + std::to_string(getpid()) + "_" + std::to_string(++last) + "_";
       places_.rabbitmq = rabbit().url();
-      empty_queues();
+      empty_queues(rabbit());
     }
+    static std::atomic<int> last{0};
+    places_.prefix = "docs_" + std::to_string(getpid()) + "_" + std::to_string(++last) + "_";
     start();
   }
   ~Platform() {
     stop();
-    if (!on_servers()) return;
+    if (places_.postgres.empty()) return;
     try {
       for (const char* service : kServices) {
-        Session(shared_server()).sql("DROP DATABASE " + places_.prefix + service + " WITH (FORCE)");
+        Session(places_.postgres)
+            .sql("DROP DATABASE " + places_.prefix + service + " WITH (FORCE)");
       }
     } catch (const std::exception&) {
       // The server goes with the test run.
@@ -97,13 +121,14 @@ class Platform {
   Platform& operator=(const Platform&) = delete;
 
   void start(bool allow_simulation = true) {
-    std::vector<std::string> words = {BATON_DOCUMENTS, "up", "--port",         "0",
-                                      "--lock-ttl",    "2s", "--retry-delays", "20ms"};
+    std::vector<std::string> words = {
+        options_.program, "up", "--port",         "0",
+        "--lock-ttl",     "2s", "--retry-delays", options_.retry_delays};
     if (allow_simulation) words.emplace_back("--allow-simulation");
-    if (!replicas_.empty()) words.insert(words.end(), {"--replicas", replicas_});
-    if (on_servers()) words.insert(words.end(), {"--rabbitmq", places_.rabbitmq});
+    if (!options_.replicas.empty()) words.insert(words.end(), {"--replicas", options_.replicas});
+    if (!places_.rabbitmq.empty()) words.insert(words.end(), {"--rabbitmq", places_.rabbitmq});
     for (const std::string& word : where()) words.push_back(word);
-    up_ = std::make_unique<Process>(ProcessOptions{.argv = words});
+    up_ = std::make_unique<Process>(ProcessOptions{.argv = words, .env = options_.env});
     if (!up_->wait_for_out("ready: ", 2 * patience)) {
       throw std::runtime_error("the platform does not start: " + up_->out() + up_->err());
     }
@@ -117,10 +142,14 @@ class Platform {
     return status && status->success();
   }
   Process& up() { return *up_; }
+  [[nodiscard]] pid_t up_pid() const { return up_->pid(); }
 
   [[nodiscard]] const documents::Places& places() const { return places_; }
 
   // Of `up` and the process that it runs now.
+  [[nodiscard]] static std::vector<std::string> services() {
+    return {std::begin(kServices), std::end(kServices)};
+  }
   [[nodiscard]] pid_t pid(const std::string& instance) const { return run_file(instance).first; }
   [[nodiscard]] int port(const std::string& instance) const {
     const std::string url = run_file(instance).second;
@@ -158,10 +187,13 @@ class Platform {
   [[nodiscard]] Finished command(std::vector<std::string> words) const {
     words.insert(words.begin(), BATON_DOCUMENTS);
     for (const std::string& word : where()) words.push_back(word);
-    return run({.argv = words}, 4 * patience);
+    return run({.argv = words}, 10 * patience);
   }
-  [[nodiscard]] nlohmann::json verify(const std::string& wait = "60s") const {
-    const Finished finished = command({"verify", "--json", "--wait", wait});
+  [[nodiscard]] nlohmann::json verify(const std::string& wait = "60s",
+                                      const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"verify", "--json", "--wait", wait};
+    words.insert(words.end(), more.begin(), more.end());
+    const Finished finished = command(words);
     auto result = nlohmann::json::parse(finished.out, nullptr, false);
     if (!result.is_object() || result.at("ok") != finished.status.success()) {
       throw std::runtime_error("verify: " + finished.out + finished.err);
@@ -183,16 +215,10 @@ class Platform {
 
   [[nodiscard]] std::vector<std::string> where() const {
     std::vector<std::string> words = {"--directory", places_.directory};
-    if (on_servers()) {
+    if (!places_.postgres.empty()) {
       words.insert(words.end(), {"--postgres", places_.postgres, "--prefix", places_.prefix});
     }
     return words;
-  }
-  // Of an earlier platform on this broker.
-  static void empty_queues() {
-    rabbit().ctl({"stop_app"});
-    rabbit().ctl({"reset"});
-    rabbit().ctl({"start_app"});
   }
   [[nodiscard]] std::pair<pid_t, std::string> run_file(const std::string& instance) const {
     std::ifstream file(places_.run_file(instance));
@@ -204,7 +230,7 @@ class Platform {
 
   TempDir directory_{"documents"};
   documents::Places places_;
-  const std::string replicas_;
+  const PlatformOptions options_;
   std::unique_ptr<Process> up_;
 };
 

@@ -8,7 +8,9 @@
 #include "apps/documents/enrichment/enrich.h"
 #include "apps/documents/ingestion/status.h"
 #include "apps/documents/ingestion/submission.h"
+#include "apps/documents/setting_words.h"
 #include "apps/documents/validation/rules.h"
+#include "baton/consumer.h"
 
 namespace baton::documents {
 namespace {
@@ -123,6 +125,30 @@ TEST(submission, what_cannot_be_stored_is_refused) {
   EXPECT_EQ(status_with("metadata", {{"a", {{"b", 1}}}}), 422);
   EXPECT_EQ(status_with("metadata", {{"a", std::string(9'000, 'x')}}), 422);
   EXPECT_EQ(status_with("metadata", {{"a", "b"}, {"n", 1}, {"t", true}}), 201);
+}
+
+TEST(settings, a_consumer_tries_again_after_1_2_4_8_and_10_s) {
+  SettingWords words;
+  for (const SettingName& name : setting_names("validation")) words[name.name] = name.fallback;
+  const auto settings = understand("validation", words).value();
+  EXPECT_EQ(settings.retry_delays, (std::vector<Millis>{Millis(1'000), Millis(2'000), Millis(4'000),
+                                                        Millis(8'000), Millis(10'000)}));
+  EXPECT_EQ(ConsumerOptions{}.max_retries, 5);
+}
+
+// As any other program would compute it: SHA-256 of the array without spaces.
+TEST(audit_chain, a_seal_is_what_the_format_says) {
+  const audit::AuditRow row{.id = 7,
+                            .event_id = "e",
+                            .event_type = "t",
+                            .routing_key = "r",
+                            .document_id = "d",
+                            .correlation_id = "c",
+                            .payload = "{}",
+                            .occurred_at = "o",
+                            .recorded_at = "p"};
+  EXPECT_EQ(audit::seal({}, row).hash,
+            "e04fd66aae332dcd84850099e7badfb1bad3da23f54bb58cd0a2f93bf2030792");
 }
 
 TEST(audit_chain, a_seal_depends_on_every_column_and_on_the_seal_before) {

@@ -130,9 +130,7 @@ class RunningService {
     }
     if (spec_.publishes) start_relay();
     if (spec_.leader_work) start_elector();
-    if (!spec_.queue.empty()) {
-      if (auto started = start_consumer(); !started) return started;
-    }
+    if (!spec_.queue.empty()) start_consumer();
     if (auto serving = start_server(); !serving) return serving;
     housekeeper_ = std::jthread([this](const std::stop_token& stop) { keep_house(stop); });
     log_.named("documents")
@@ -149,10 +147,13 @@ class RunningService {
       leading_.request_stop();
       elector_thread_.join();
     }
-    Result<void> ended = consumer_ ? consumer_->stop() : Result<void>();
+    if (consumer_) {
+      consumer_thread_.request_stop();
+      consumer_thread_.join();
+    }
     if (relay_) relay_->stop();
     log_.named("documents").info("SERVICE_STOPPED");
-    return ended;
+    return consumer_ended_;
   }
 
  private:
@@ -196,12 +197,14 @@ class RunningService {
                                             : fence_alone(connection.sqlite(), tokens);
   }
 
-  Result<void> start_consumer() {
+  void start_consumer() {
     ConsumerOptions options{.name = settings_.service,
                             .queue = spec_.queue,
                             .topology = documents_topology(),
+                            .handler_timeout = settings_.handler_timeout,
                             .outbox = {.exchange = std::string(kExchange)},
                             .on_note = [this](const ConsumerNote& note) { told_.tell(note); }};
+    if (!spec_.needs_others) options.breaker_after = 0;
     if (!settings_.retry_delays.empty()) options.retry_delays = settings_.retry_delays;
     if (spec_.give_up) {
       options.on_give_up = [this](Handling& handling) {
@@ -217,7 +220,14 @@ class RunningService {
             return spec_.handle(work);
           });
         });
-    return consumer_->start();
+    consumer_thread_ = std::jthread([this](const std::stop_token& stop) {
+      consumer_ended_ = consumer_->run(stop);
+      if (stop.stop_requested()) return;
+      // A service that handles nothing any more must not look alive: whoever supervises it starts
+      // it again.
+      if (!consumer_ended_) told_.tell(consumer_ended_.error());
+      (void)::kill(::getpid(), SIGTERM);
+    });
   }
 
   Result<void> start_server() {
@@ -268,6 +278,8 @@ class RunningService {
   std::stop_source leading_;
   std::jthread elector_thread_;
   std::unique_ptr<Consumer> consumer_;
+  Result<void> consumer_ended_;
+  std::jthread consumer_thread_;
   std::unique_ptr<Health> health_;
   std::shared_ptr<http::WorkerPool> workers_;
   std::unique_ptr<http::Server> server_;
@@ -279,9 +291,10 @@ class RunningService {
 Result<void> install_tables(sql::Connection& database, const std::string& service,
                             const ServiceSpec& spec) {
   const bool postgres = database.kind() == sql::Kind::postgres;
+  const std::string command = "documents " + service;
   const sql::Schema schema{.name = service,
                            .version = spec.version,
-                           .install_command = "documents " + service,
+                           .install_command = command,
                            .scripts = {postgres ? spec.postgres_tables : spec.sqlite_tables}};
   const auto all = [&](auto* session) -> Result<void> {
     if (auto made = sql::install(session, schema); !made) return made;

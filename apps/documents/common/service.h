@@ -47,6 +47,11 @@ struct ServiceSpec {
   int version = 1;
 
   bool publishes = false;  // has an outbox, and a relay for it
+  // Its handler needs something besides its own database. While that is away many events fail in a
+  // row: then one at a time is tried, and no retry is used, until one succeeds. For other services
+  // that would be wrong: events that fail are poison, and if there is nothing else they would be
+  // tried for ever.
+  bool needs_others = false;
 
   std::string queue;  // where its events come from
   std::function<Handled(Work&)> handle;

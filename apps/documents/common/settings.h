@@ -23,6 +23,7 @@ struct Settings {
   Millis grace{10'000};
   Millis max_lag{300'000};  // not ready when an event has waited for longer
   std::vector<Millis> retry_delays;
+  Millis handler_timeout{30'000};
   bool allow_simulation = false;
 
   observe::LogFormat log_format = observe::LogFormat::json;

@@ -116,6 +116,7 @@ ServiceSpec make_service(const ServiceContext& context) {
   const std::shared_ptr<Sender> sender = spool_sender(context.settings.spool);
   return {.postgres_tables = tables::postgres_tables_sql,
           .sqlite_tables = tables::sqlite_tables_sql,
+          .needs_others = true,
           .queue = std::string(queue::notification),
           .handle = [sender, counts = Counts(context.metrics)](
                         Work& work) { return notify(work, *sender, counts); },

@@ -1,7 +1,7 @@
 #pragma once
 
 // documents verify: whether the five databases agree. It shares no code with the services but the
-// names of the events and the format of the audit chain, and says again what they should have done.
+// format of the audit chain, and says again what they should have done (judge.cc).
 
 #include <map>
 #include <string>
@@ -20,9 +20,14 @@ struct Verdict {
   [[nodiscard]] bool well() const { return wrong.empty() && unfinished.empty(); }
 };
 
-[[nodiscard]] Verdict judge(const World& world);
+struct VerifyOptions {
+  bool redriven = false;  // dead letters were redriven: a document may have failed more than once
+};
+
+[[nodiscard]] Verdict judge(const World& world, const VerifyOptions& options = {});
 
 // Looks until nothing is unfinished, for `wait` at most; then prints. Exit code 0: all is well.
-[[nodiscard]] Result<int> verify(const Places& places, Millis wait, bool json);
+[[nodiscard]] Result<int> verify(const Places& places, Millis wait, bool json,
+                                 const VerifyOptions& options = {});
 
 }  // namespace baton::documents

@@ -11,6 +11,7 @@
 
 #include "baton/memory_store.h"
 #include "baton/outbox.h"
+#include "relay/look.h"
 #include "support/relay_support.h"
 
 namespace baton::test {
@@ -393,6 +394,33 @@ TEST_F(SqliteRelay, what_cannot_work_is_refused) {
   refused(url(), {.topology = Topology{.queues = {{.name = ""}}}}, Code::bad_request);
   Relay no_broker(locks_, url(), nullptr, {});
   EXPECT_FALSE(no_broker.run());
+}
+
+// Pure: of the class that decides, with the options that a relay has by default.
+TEST(RelayRetries, of_a_returned_event_come_after_10_20_40_80_s_and_ten_attempts_are_all) {
+  const relay::LookOptions options{.max_attempts = RelayOptions{}.max_attempts,
+                                   .first_delay = RelayOptions{}.first_delay};
+  relay::Look look({}, {"a"}, options);
+  const auto now = BootClock::now();
+  for (int attempt = 1; attempt <= 10; ++attempt) {
+    look.add_heads(
+        {{.row = {.position = 7, .aggregate = "a", .attempts = attempt - 1}, .due = true}});
+    relay::Window window;
+    ASSERT_EQ(look.publish(window, now).size(), 1U) << attempt;
+    look.confirm(7, PublishOutcome::returned, "no queue wants it", now);
+    const relay::Batch batch = look.batch(10);
+    ASSERT_EQ(batch.marks.size(), 1U);
+    const relay::Mark& mark = batch.marks.front();
+    EXPECT_EQ(mark.attempts, attempt);
+    if (attempt == 10) {
+      EXPECT_EQ(mark.kind, relay::Mark::Kind::failed);
+    } else {
+      EXPECT_EQ(mark.kind, relay::Mark::Kind::retry);
+      const double seconds = 10.0 * (1 << (attempt - 1));
+      EXPECT_NEAR(static_cast<double>(mark.delay.count()) / 1'000, seconds, seconds / 5);
+    }
+    look.written(batch);
+  }
 }
 
 }  // namespace
