@@ -259,10 +259,15 @@ class RunningService {
 Result<void> install_tables(sql::Connection& database, const std::string& service,
                             const ServiceSpec& spec) {
   const bool postgres = database.kind() == sql::Kind::postgres;
-  const sql::Schema schema{.name = service,
-                           .version = spec.version,
-                           .install_command = "documents " + service,
-                           .scripts = {postgres ? spec.postgres_tables : spec.sqlite_tables}};
+  const std::string version_table = (postgres ? "$schema." : "") + service + "_version";
+  const std::string version = "CREATE TABLE " + version_table +
+                              " (version integer NOT NULL); INSERT INTO " + version_table +
+                              " VALUES (" + std::to_string(spec.version) + ")";
+  const sql::Schema schema{
+      .name = service,
+      .version = spec.version,
+      .install_command = "documents " + service,
+      .scripts = {version, postgres ? spec.postgres_tables : spec.sqlite_tables}};
   const auto all = [&](auto* session) -> Result<void> {
     if (auto made = sql::install(session, schema); !made) return made;
     if (spec.publishes) {

@@ -1,7 +1,5 @@
 -- The tables of ingestion in PostgreSQL. sqlite_tables.sql has the same columns.
 
-CREATE TABLE $schema.ingestion_version (version integer NOT NULL);
-
 -- status_rank orders the states (status.h): a document never goes back.
 CREATE TABLE $schema.documents (
   id             uuid PRIMARY KEY,
@@ -30,5 +28,3 @@ CREATE TABLE $schema.idempotency_keys (
   created_at   timestamptz NOT NULL
 );
 CREATE INDEX idx_idempotency_keys_created_at ON $schema.idempotency_keys (created_at);
-
-INSERT INTO $schema.ingestion_version VALUES (1);

@@ -1,7 +1,5 @@
 -- The tables of ingestion in SQLite: those of postgres_tables.sql. Times are RFC 3339 text in UTC.
 
-CREATE TABLE ingestion_version (version INTEGER NOT NULL);
-
 CREATE TABLE documents (
   id             TEXT PRIMARY KEY,
   title          TEXT NOT NULL,
@@ -29,5 +27,3 @@ CREATE TABLE idempotency_keys (
   created_at   TEXT NOT NULL
 );
 CREATE INDEX idx_idempotency_keys_created_at ON idempotency_keys (created_at);
-
-INSERT INTO ingestion_version VALUES (1);

@@ -5,14 +5,18 @@
 #include <sstream>
 
 #include "apps/documents/common/work.h"
+#include "apps/documents/services.h"
 
 namespace baton::documents {
 namespace {
 
-// Those that publish, and those that consume.
-constexpr std::string_view kOutboxes[] = {"ingestion", "validation", "enrichment"};
-constexpr std::string_view kInboxes[] = {"ingestion", "validation", "enrichment", "audit",
-                                         "notification"};
+// Of a service that publishes nothing, or consumes nothing, the one or the other is missing.
+bool has_table(const Tx& tx, const std::string& table) {
+  return !tx.query(tx.on_postgres() ? "SELECT 1 WHERE to_regclass($1) IS NOT NULL"
+                                    : "SELECT 1 FROM sqlite_master WHERE name = $1",
+                   {table})
+              .empty();
+}
 
 class Reader {
  public:
@@ -23,8 +27,11 @@ class Reader {
     read_stages(world);
     read_audit(world);
     read_notification(world);
-    for (const auto service : kOutboxes) read_outbox(world, std::string(service));
-    for (const auto service : kInboxes) read_inbox(world, std::string(service));
+    for (const KnownService& service : all_services()) {
+      const std::string name(service.name);
+      if (has_table(Tx(session(name)), "outbox_events")) read_outbox(world, name);
+      if (has_table(Tx(session(name)), "inbox_events")) read_inbox(world, name);
+    }
   }
 
  private:
