@@ -32,7 +32,8 @@ struct Stat {
 
 Stat stat_of(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text;
+  std::getline(file, text);  // nothing if the process has ended
   // Behind the name, which may have blanks: the state, the parent, 9 fields, then the ticks in user
   // and kernel mode.
   std::istringstream fields(text.substr(text.rfind(')') + 1));

@@ -66,28 +66,35 @@ Result<PostgresCall::Answer> PostgresCall::execute(const char* sql, const Values
                                0));
 }
 
-Result<void> PostgresCall::prepare(const Statement& statement, const std::string& name,
-                                   int parameters, const Oid* types) {
+// Gives its name, which is none of the session's own statements.
+Result<std::string> PostgresCall::prepare(const Statement& statement, int parameters,
+                                          const Oid* types) {
   Prepared* const prepared = prepared_on(connection_);
   if (prepared == nullptr) return bad_request("no session to prepare a statement on");
-  if (prepared->contains(statement.id())) return {};
+  std::string name = "call_" + std::to_string(statement.id());
+  if (prepared->contains(statement.id())) return name;
   auto done =
       answered(PQprepare(connection_, name.c_str(), statement.sql().c_str(), parameters, types));
   if (!done) return done.error();
   prepared->insert(statement.id());
-  return {};
+  return name;
 }
 
 Result<PostgresCall::Answer> PostgresCall::execute(const Statement& statement,
                                                    const Values& values) {
   const PostgresParameters parameters(values);
-  // Not a name of the session's own statements.
-  const std::string name = "call_" + std::to_string(statement.id());
-  auto prepared = prepare(statement, name, parameters.count(), parameters.types());
-  if (!prepared) return prepared.error();
-  return answered(PQexecPrepared(connection_, name.c_str(), parameters.count(),
+  auto name = prepare(statement, parameters.count(), parameters.types());
+  if (!name) return name.error();
+  return answered(PQexecPrepared(connection_, name->c_str(), parameters.count(),
                                  parameters.pointers(), parameters.lengths(), parameters.formats(),
                                  0));
+}
+
+Result<PostgresCall::Answer> PostgresCall::execute(const Statement& statement, const Oid* types,
+                                                   const char* const* values, int count) {
+  auto name = prepare(statement, count, types);
+  if (!name) return name.error();
+  return answered(PQexecPrepared(connection_, name->c_str(), count, values, nullptr, nullptr, 0));
 }
 
 Result<PostgresCall::Answer> PostgresCall::execute(const char* sql, const Oid* types,

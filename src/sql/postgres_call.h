@@ -36,6 +36,8 @@ class BATON_EXPORT PostgresCall {
   // Prepared once a session, as Statement says: for sessions that belong to us, in the hands of a
   // handler.
   Result<Answer> execute(const Statement& statement, const Values& values);
+  Result<Answer> execute(const Statement& statement, const Oid* types, const char* const* values,
+                         int count);
   // Text values, bound where they are; those of null are NULL.
   Result<Answer> execute(const char* sql, const Oid* types, const char* const* values, int count);
 
@@ -44,8 +46,7 @@ class BATON_EXPORT PostgresCall {
 
  private:
   Result<Answer> answered(PGresult* raw);
-  Result<void> prepare(const Statement& statement, const std::string& name, int parameters,
-                       const Oid* types);
+  Result<std::string> prepare(const Statement& statement, int parameters, const Oid* types);
 
   PGconn* connection_;
   Explain explain_;

@@ -178,7 +178,7 @@ class RunningService {
     ConsumerOptions options{.name = settings_.service,
                             .queue = spec_.queue,
                             .topology = documents_topology(),
-                            .outbox = {.exchange = std::string(kExchange)},
+                            .outbox = {.exchange = std::string(kExchange), .prepared = true},
                             .on_note = [this](const ConsumerNote& note) { told_.tell(note); }};
     if (!settings_.retry_delays.empty()) options.retry_delays = settings_.retry_delays;
     if (spec_.give_up) {

@@ -61,7 +61,7 @@ std::optional<http::Response> answer_again(const Tx& tx, const Request& request,
 
 void add_event(sql::Connection& database, const std::string& id, const Request& request,
                nlohmann::json payload) {
-  static const Outbox outbox({.exchange = std::string(kExchange)});
+  static const Outbox outbox({.exchange = std::string(kExchange), .prepared = true});
   payload["documentId"] = id;
   const Event uploaded{.type = std::string(type::uploaded),
                        .aggregate = id,
