@@ -24,6 +24,31 @@ bool is_below(const std::string& path, const std::string& mount) {
   return mount == "/" || path == mount || path.starts_with(mount + "/");
 }
 
+struct Stat {
+  pid_t parent = 0;
+  double own = 0;          // seconds
+  double of_children = 0;  // that have ended
+};
+
+Stat stat_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);  // nothing if the process has ended
+  // Behind the name, which may have blanks: the state, the parent, 9 fields, then the ticks in user
+  // and kernel mode.
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  Stat stat;
+  std::string other;
+  fields >> other >> stat.parent;
+  for (int i = 0; i < 9; ++i) fields >> other;
+  double user = 0, system = 0, user_of_children = 0, system_of_children = 0;
+  fields >> user >> system >> user_of_children >> system_of_children;
+  const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+  stat.own = (user + system) / ticks;
+  stat.of_children = (user_of_children + system_of_children) / ticks;
+  return stat;
+}
+
 }  // namespace
 
 double process_cpu_seconds() {
@@ -43,17 +68,18 @@ double cpu_seconds_of(const std::string& processes) {
   return nanoseconds * 1e-9;
 }
 
-double cpu_seconds_of_process(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  // Behind the name, which may have blanks: 11 fields, then the ticks in user and kernel mode.
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  std::string other;
-  for (int i = 0; i < 11; ++i) fields >> other;
-  double user = 0;
-  double system = 0;
-  fields >> user >> system;
-  return (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+double cpu_seconds_of_process(pid_t process) { return stat_of(process).own; }
+
+double cpu_seconds_of_family(pid_t parent) {
+  const Stat first = stat_of(parent);
+  double all = first.own + first.of_children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const Stat child = stat_of(static_cast<pid_t>(std::stol(name)));
+    if (child.parent == parent) all += child.own;
+  }
+  return all;
 }
 
 double resident_megabytes() {

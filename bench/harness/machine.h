@@ -15,6 +15,9 @@ namespace baton::bench {
 // Of all threads of another process, in steps of 10 ms.
 [[nodiscard]] double cpu_seconds_of_process(pid_t process);
 
+// Of a process, its children, and those of them that have ended.
+[[nodiscard]] double cpu_seconds_of_family(pid_t parent);
+
 // VmRSS of this process.
 [[nodiscard]] double resident_megabytes();
 

@@ -37,6 +37,10 @@ struct OutboxOptions {
   // PostgreSQL: no NOTIFY, which a transaction that is to be prepared (two-phase commit) must not
   // do. The relay finds such events within a second.
   bool quiet = false;
+
+  // PostgreSQL: add() prepares its statement, once a session, which spares the server a quarter of
+  // its work. Not for connections to a pooler that gives each transaction another session.
+  bool prepared = false;
 };
 
 // Creates the tables and functions, or brings them up to date; harmless to repeat. Needs the right

@@ -73,7 +73,9 @@ Result<std::string> Outbox::add(PGconn* transaction, const Event& event) const {
                                 version.c_str(),
                                 options_.quiet ? "t" : "f"};
   static_assert(std::size(values) == std::size(kAddTypes));
-  auto added = call.execute(kAdd, kAddTypes, values, std::size(values));
+  static const sql::Statement add_statement(kAdd);
+  auto added = options_.prepared ? call.execute(add_statement, kAddTypes, values, std::size(values))
+                                 : call.execute(kAdd, kAddTypes, values, std::size(values));
   if (!added) return added.error();
   return std::move(row->id);
 }

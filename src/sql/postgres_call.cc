@@ -1,5 +1,9 @@
 #include "sql/postgres_call.h"
 
+#include <set>
+
+#include <libpq-events.h>
+
 #include "core/bad_request.h"
 #include "sql/postgres_error.h"
 #include "sql/postgres_values.h"
@@ -13,6 +17,29 @@ Result<void> check_encoding(PGconn* connection) {
   const std::string_view encoding = name == nullptr ? "UTF8" : name;
   if (encoding == "UTF8" || encoding == "SQL_ASCII") return {};
   return bad_request("the client_encoding of the connection must be UTF8");
+}
+
+// Of a session, and gone with it: another one that libpq puts at the same address has none.
+using Prepared = std::set<std::uint64_t>;
+
+int on_event(PGEventId event, void* info, void* /*ours*/) {
+  if (event == PGEVT_CONNDESTROY) {
+    auto* connection = static_cast<PGEventConnDestroy*>(info)->conn;
+    delete static_cast<Prepared*>(PQinstanceData(connection, on_event));
+  } else if (event == PGEVT_CONNRESET) {
+    auto* connection = static_cast<PGEventConnReset*>(info)->conn;
+    if (void* found = PQinstanceData(connection, on_event)) static_cast<Prepared*>(found)->clear();
+  }
+  return 1;
+}
+
+// Null: there is no memory.
+Prepared* prepared_on(PGconn* connection) {
+  if (void* found = PQinstanceData(connection, on_event)) return static_cast<Prepared*>(found);
+  auto made = std::make_unique<Prepared>();
+  (void)PQregisterEventProc(connection, on_event, "baton statements", nullptr);
+  if (PQsetInstanceData(connection, on_event, made.get()) == 0) return nullptr;
+  return made.release();
 }
 
 }  // namespace
@@ -37,6 +64,37 @@ Result<PostgresCall::Answer> PostgresCall::execute(const char* sql, const Values
   return answered(PQexecParams(connection_, sql, parameters.count(), parameters.types(),
                                parameters.pointers(), parameters.lengths(), parameters.formats(),
                                0));
+}
+
+// Gives its name, which is none of the session's own statements.
+Result<std::string> PostgresCall::prepare(const Statement& statement, int parameters,
+                                          const Oid* types) {
+  Prepared* const prepared = prepared_on(connection_);
+  if (prepared == nullptr) return bad_request("no session to prepare a statement on");
+  std::string name = "call_" + std::to_string(statement.id());
+  if (prepared->contains(statement.id())) return name;
+  auto done =
+      answered(PQprepare(connection_, name.c_str(), statement.sql().c_str(), parameters, types));
+  if (!done) return done.error();
+  prepared->insert(statement.id());
+  return name;
+}
+
+Result<PostgresCall::Answer> PostgresCall::execute(const Statement& statement,
+                                                   const Values& values) {
+  const PostgresParameters parameters(values);
+  auto name = prepare(statement, parameters.count(), parameters.types());
+  if (!name) return name.error();
+  return answered(PQexecPrepared(connection_, name->c_str(), parameters.count(),
+                                 parameters.pointers(), parameters.lengths(), parameters.formats(),
+                                 0));
+}
+
+Result<PostgresCall::Answer> PostgresCall::execute(const Statement& statement, const Oid* types,
+                                                   const char* const* values, int count) {
+  auto name = prepare(statement, count, types);
+  if (!name) return name.error();
+  return answered(PQexecPrepared(connection_, name->c_str(), count, values, nullptr, nullptr, 0));
 }
 
 Result<PostgresCall::Answer> PostgresCall::execute(const char* sql, const Oid* types,

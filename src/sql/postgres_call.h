@@ -12,6 +12,7 @@
 
 #include "baton/export.h"
 #include "baton/result.h"
+#include "sql/connection.h"
 #include "sql/schema.h"
 #include "sql/value.h"
 
@@ -32,6 +33,11 @@ class BATON_EXPORT PostgresCall {
 
   Result<Answer> execute(const std::string& sql);
   Result<Answer> execute(const char* sql, const Values& values);
+  // Prepared once a session, as Statement says: for sessions that belong to us, in the hands of a
+  // handler.
+  Result<Answer> execute(const Statement& statement, const Values& values);
+  Result<Answer> execute(const Statement& statement, const Oid* types, const char* const* values,
+                         int count);
   // Text values, bound where they are; those of null are NULL.
   Result<Answer> execute(const char* sql, const Oid* types, const char* const* values, int count);
 
@@ -40,6 +46,7 @@ class BATON_EXPORT PostgresCall {
 
  private:
   Result<Answer> answered(PGresult* raw);
+  Result<std::string> prepare(const Statement& statement, int parameters, const Oid* types);
 
   PGconn* connection_;
   Explain explain_;

@@ -29,15 +29,14 @@ std::string check(const Seal& previous, const sql::Row& row) {
 }  // namespace
 
 bool record(const Tx& tx, const AuditRow& row) {
-  if (!tx.query("SELECT 1 FROM audit_log WHERE event_id = $1", {row.event_id}).empty())
-    return false;
-  return tx.write(
-             "INSERT INTO audit_log (event_id, event_type, routing_key, document_id,"
-             " correlation_id, causation_id, payload, occurred_at, recorded_at)"
-             " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-             {row.event_id, row.event_type, row.routing_key, row.document_id,
-              or_null(row.correlation_id), or_null(row.causation_id), row.payload, row.occurred_at,
-              row.recorded_at}) == 1;
+  static const sql::Statement insert(
+      "INSERT INTO audit_log (event_id, event_type, routing_key, document_id,"
+      " correlation_id, causation_id, payload, occurred_at, recorded_at)"
+      " SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9"
+      " WHERE NOT EXISTS (SELECT 1 FROM audit_log WHERE event_id = $1)");
+  return tx.write(insert, {row.event_id, row.event_type, row.routing_key, row.document_id,
+                           or_null(row.correlation_id), or_null(row.causation_id), row.payload,
+                           row.occurred_at, row.recorded_at}) == 1;
 }
 
 Seal last_seal(const Tx& tx) {
@@ -84,13 +83,30 @@ std::string oldest_unsealed(const Tx& tx) {
   return rows.empty() ? "" : rows.front().text(0);
 }
 
-void add_seal(const Tx& tx, const Seal& previous, const Seal& seal, std::int64_t audit_id,
-              const std::string& now) {
+// Two statements, however many seals there are.
+void add_seals(const Tx& tx, const Seal& head, const std::vector<NewSeal>& seals,
+               const std::string& now) {
+  if (seals.empty()) return;
+  std::string rows;
+  sql::Values values = {now};
+  const std::string* previous = &head.hash;
+  for (const auto& [audit_id, seal] : seals) {
+    rows += rows.empty() ? "(" : ", (";
+    for (sql::Value value : {sql::Value(seal.sequence), sql::Value(audit_id), sql::Value(*previous),
+                             sql::Value(seal.hash)}) {
+      values.push_back(std::move(value));
+      rows += "$" + std::to_string(values.size()) + ", ";
+    }
+    rows += "$1)";
+    previous = &seal.hash;
+  }
   tx.write(
-      "INSERT INTO audit_seal (sequence, audit_id, previous_hash, hash, sealed_at)"
-      " VALUES ($1, $2, $3, $4, $5)",
-      {seal.sequence, audit_id, previous.hash, seal.hash, now});
-  tx.write("DELETE FROM audit_unsealed WHERE audit_id = $1", {audit_id});
+      "INSERT INTO audit_seal (sequence, audit_id, previous_hash, hash, sealed_at) VALUES " + rows,
+      values);
+  tx.write(
+      "DELETE FROM audit_unsealed WHERE audit_id IN"
+      " (SELECT audit_id FROM audit_seal WHERE sequence > $1)",
+      {head.sequence});
 }
 
 ChainReport verify_chain(const Tx& tx, const std::optional<Seal>& known) {

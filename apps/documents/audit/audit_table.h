@@ -21,8 +21,13 @@ bool record(const Tx& tx, const AuditRow& row);
 
 // The rows that are not in the chain, oldest first.
 [[nodiscard]] std::vector<AuditRow> unsealed(const Tx& tx, std::int64_t most);
-void add_seal(const Tx& tx, const Seal& previous, const Seal& seal, std::int64_t audit_id,
-              const std::string& now);
+struct NewSeal {
+  std::int64_t audit_id = 0;
+  Seal seal;
+};
+// Continues the chain behind `head`. The rows are not unsealed any more.
+void add_seals(const Tx& tx, const Seal& head, const std::vector<NewSeal>& seals,
+               const std::string& now);
 
 // When the oldest of them was recorded, as text; empty: there is none.
 [[nodiscard]] std::string oldest_unsealed(const Tx& tx);

@@ -1,8 +1,6 @@
 -- The audit log in PostgreSQL: a row an event, which nobody changes. sqlite_tables.sql has the same
 -- columns.
 
-CREATE TABLE $schema.audit_version (version integer NOT NULL);
-
 CREATE TABLE $schema.audit_log (
   id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   event_id       uuid NOT NULL UNIQUE,
@@ -55,5 +53,3 @@ CREATE TRIGGER audit_seal_immutable BEFORE UPDATE OR DELETE ON $schema.audit_sea
   FOR EACH ROW EXECUTE FUNCTION $schema.audit_refuse();
 CREATE TRIGGER audit_seal_kept BEFORE TRUNCATE ON $schema.audit_seal
   FOR EACH STATEMENT EXECUTE FUNCTION $schema.audit_refuse();
-
-INSERT INTO $schema.audit_version VALUES (1);

@@ -23,23 +23,21 @@ Result<std::size_t> seal_batch(sql::Pool& database, const Leadership& leadership
   auto transaction = sql::Transaction::begin(**session);
   if (!transaction) return transaction.error();
   if (auto alone = transaction->fence(leadership); !alone) return alone.error();
-  std::size_t sealed = 0;
+  std::vector<NewSeal> seals;
   try {
     const Tx tx(*transaction);
-    Seal head = last_seal(tx);
-    const std::string now = now_text();
+    const Seal head = last_seal(tx);
     for (const AuditRow& row : unsealed(tx, kBatch)) {
-      const Seal next = seal(head, row);
-      add_seal(tx, head, next, row.id, now);
-      head = next;
-      ++sealed;
+      seals.push_back(
+          {.audit_id = row.id, .seal = seal(seals.empty() ? head : seals.back().seal, row)});
     }
+    add_seals(tx, head, seals, now_text());
   } catch (const SqlError& failed) {
     return failed.error;
   }
-  if (sealed == 0) return sealed;
+  if (seals.empty()) return std::size_t{0};
   if (auto committed = transaction->commit(); !committed) return committed.error();
-  return sealed;
+  return seals.size();
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 -- The audit log in SQLite: postgres_tables.sql. Times are RFC 3339 text in UTC.
 
-CREATE TABLE audit_version (version INTEGER NOT NULL);
-
 CREATE TABLE audit_log (
   id             INTEGER PRIMARY KEY AUTOINCREMENT,
   event_id       TEXT NOT NULL UNIQUE,
@@ -56,5 +54,3 @@ WHEN EXISTS (SELECT 1 FROM audit_seal WHERE sequence = NEW.sequence OR audit_id 
 BEGIN
   SELECT RAISE(ABORT, 'the table audit_seal is immutable: the row is there');
 END;
-
-INSERT INTO audit_version VALUES (1);

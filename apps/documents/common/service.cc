@@ -202,7 +202,7 @@ class RunningService {
                             .queue = spec_.queue,
                             .topology = documents_topology(),
                             .handler_timeout = settings_.handler_timeout,
-                            .outbox = {.exchange = std::string(kExchange)},
+                            .outbox = {.exchange = std::string(kExchange), .prepared = true},
                             .on_note = [this](const ConsumerNote& note) { told_.tell(note); }};
     if (!spec_.needs_others) options.breaker_after = 0;
     if (!settings_.retry_delays.empty()) options.retry_delays = settings_.retry_delays;
@@ -292,10 +292,15 @@ Result<void> install_tables(sql::Connection& database, const std::string& servic
                             const ServiceSpec& spec) {
   const bool postgres = database.kind() == sql::Kind::postgres;
   const std::string command = "documents " + service;
-  const sql::Schema schema{.name = service,
-                           .version = spec.version,
-                           .install_command = command,
-                           .scripts = {postgres ? spec.postgres_tables : spec.sqlite_tables}};
+  const std::string version_table = (postgres ? "$schema." : "") + service + "_version";
+  const std::string version = "CREATE TABLE " + version_table +
+                              " (version integer NOT NULL); INSERT INTO " + version_table +
+                              " VALUES (" + std::to_string(spec.version) + ")";
+  const sql::Schema schema{
+      .name = service,
+      .version = spec.version,
+      .install_command = command,
+      .scripts = {version, postgres ? spec.postgres_tables : spec.sqlite_tables}};
   const auto all = [&](auto* session) -> Result<void> {
     if (auto made = sql::install(session, schema); !made) return made;
     if (spec.publishes) {

@@ -41,7 +41,8 @@ struct ServiceContext {
 };
 
 struct ServiceSpec {
-  // Its tables, for both kinds of database. They make SERVICE_version and put `version` into it.
+  // Its tables, for both kinds of database, made at the first start. `version` is kept beside them,
+  // in SERVICE_version: a program refuses tables that are newer than it.
   std::string_view postgres_tables;
   std::string_view sqlite_tables;
   int version = 1;

@@ -21,22 +21,21 @@ using sql::Values;
   throw SqlError(Error{.code = Code::bad_request, .message = std::move(message)});
 }
 
-Rows on(pg_conn* connection, const std::string& text, const Values& values) {
-  const auto answer = need(sql::PostgresCall(connection).execute(text.c_str(), values));
+Rows rows_of(PGresult* answer) {
   std::vector<Row> rows;
-  for (int i = 0; i < PQntuples(answer.get()); ++i) {
+  for (int i = 0; i < PQntuples(answer); ++i) {
     Values row;
-    for (int j = 0; j < PQnfields(answer.get()); ++j) {
-      if (PQgetisnull(answer.get(), i, j) != 0) {
+    for (int j = 0; j < PQnfields(answer); ++j) {
+      if (PQgetisnull(answer, i, j) != 0) {
         row.emplace_back();
       } else {
-        row.emplace_back(std::string(PQgetvalue(answer.get(), i, j),
-                                     static_cast<std::size_t>(PQgetlength(answer.get(), i, j))));
+        row.emplace_back(std::string(PQgetvalue(answer, i, j),
+                                     static_cast<std::size_t>(PQgetlength(answer, i, j))));
       }
     }
     rows.emplace_back(std::move(row));
   }
-  const std::string_view affected = PQcmdTuples(answer.get());
+  const std::string_view affected = PQcmdTuples(answer);
   return {std::move(rows), affected.empty() ? 0 : std::stoll(std::string(affected))};
 }
 
@@ -94,11 +93,14 @@ Rows on(sqlite3* database, const std::string& text, const Values& values) {
 
 Rows Tx::query(const std::string& sql, const Values& values) const {
   if (connection_ != nullptr) return need(connection_->query(sql, values));
-  return postgres_ != nullptr ? on(postgres_, sql, values) : on(sqlite_, sql, values);
+  if (sqlite_ != nullptr) return on(sqlite_, sql, values);
+  return rows_of(need(sql::PostgresCall(postgres_).execute(sql.c_str(), values)).get());
 }
 
-std::int64_t Tx::write(const std::string& sql, const Values& values) const {
-  return query(sql, values).affected();
+Rows Tx::query(const sql::Statement& sql, const Values& values) const {
+  if (connection_ != nullptr) return need(connection_->query(sql, values));
+  if (sqlite_ != nullptr) return on(sqlite_, sql.sql(), values);
+  return rows_of(need(sql::PostgresCall(postgres_).execute(sql, values)).get());
 }
 
 bool Tx::on_postgres() const {

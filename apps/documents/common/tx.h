@@ -30,8 +30,13 @@ class Tx {
 
   // Throws SqlError: a handler that throws has failed, and its transaction is rolled back.
   [[nodiscard]] sql::Rows query(const std::string& sql, const sql::Values& values = {}) const;
+  // The same, prepared once a session: for what is done for every event or request.
+  [[nodiscard]] sql::Rows query(const sql::Statement& sql, const sql::Values& values) const;
   // How many rows it wrote.
-  std::int64_t write(const std::string& sql, const sql::Values& values = {}) const;
+  template <typename Sql>
+  std::int64_t write(const Sql& sql, const sql::Values& values = {}) const {
+    return query(sql, values).affected();
+  }
 
   [[nodiscard]] bool on_postgres() const;
 

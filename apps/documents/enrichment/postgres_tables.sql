@@ -1,7 +1,5 @@
 -- What enrichment has found, in PostgreSQL. sqlite_tables.sql has the same columns.
 
-CREATE TABLE $schema.enrichment_version (version integer NOT NULL);
-
 CREATE TABLE $schema.enrichments (
   document_id    uuid PRIMARY KEY,
   event_id       uuid NOT NULL,
@@ -14,5 +12,3 @@ CREATE TABLE $schema.enrichments (
   enriched_at    timestamptz NOT NULL
 );
 CREATE INDEX idx_enrichments_correlation_id ON $schema.enrichments (correlation_id);
-
-INSERT INTO $schema.enrichment_version VALUES (1);

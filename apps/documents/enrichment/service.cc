@@ -11,13 +11,13 @@ namespace {
 namespace tables = embedded::apps_documents_enrichment;
 
 void save(const Work& work, const Enrichment& found) {
-  work.tx.write(
+  static const sql::Statement insert(
       "INSERT INTO enrichments (document_id, event_id, classification, language, word_count,"
       " keywords, checksum, correlation_id, enriched_at)"
-      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-      {work.document(), work.event().id, found.classification, found.language,
-       static_cast<std::int64_t>(found.word_count), dump(found.keywords), found.checksum,
-       work.event().correlation_id, now_text()});
+      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)");
+  work.tx.write(insert, {work.document(), work.event().id, found.classification, found.language,
+                         static_cast<std::int64_t>(found.word_count), dump(found.keywords),
+                         found.checksum, work.event().correlation_id, now_text()});
 }
 
 Handled enrich_document(Work& work) {

@@ -1,7 +1,5 @@
 -- What enrichment has found, in SQLite: postgres_tables.sql. Times are RFC 3339 text in UTC.
 
-CREATE TABLE enrichment_version (version INTEGER NOT NULL);
-
 CREATE TABLE enrichments (
   document_id    TEXT PRIMARY KEY,
   event_id       TEXT NOT NULL,
@@ -14,5 +12,3 @@ CREATE TABLE enrichments (
   enriched_at    TEXT NOT NULL
 );
 CREATE INDEX idx_enrichments_correlation_id ON enrichments (correlation_id);
-
-INSERT INTO enrichment_version VALUES (1);

@@ -45,21 +45,23 @@ sql::Value text_or_null(const std::string& text, bool null) {
 
 void insert_document(const Tx& tx, const std::string& id, const Submission& submission,
                      const std::string& correlation_id, const std::string& now) {
-  const bool by_url = !submission.content_url.empty();
-  tx.write(
+  static const sql::Statement insert(
       "INSERT INTO documents (id, title, content_type, content, content_url, metadata, owner,"
-      " correlation_id, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)",
-      {id, submission.title, submission.content_type, text_or_null(submission.content, by_url),
-       text_or_null(submission.content_url, !by_url), dump(submission.metadata), submission.owner,
-       correlation_id, now});
+      " correlation_id, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9)");
+  const bool by_url = !submission.content_url.empty();
+  tx.write(insert,
+           {id, submission.title, submission.content_type, text_or_null(submission.content, by_url),
+            text_or_null(submission.content_url, !by_url), dump(submission.metadata),
+            submission.owner, correlation_id, now});
 }
 
 bool raise_status(const Tx& tx, const std::string& id, const Status& status,
                   const nlohmann::json& details) {
-  const auto raised = tx.write(
+  static const sql::Statement raise(
       "UPDATE documents SET status = $2, status_rank = $3, details = $4, updated_at = $5"
-      " WHERE id = $1 AND status_rank < $3",
-      {id, std::string(status.name), std::int64_t{status.rank}, dump(details), now_text()});
+      " WHERE id = $1 AND status_rank < $3");
+  const auto raised = tx.write(
+      raise, {id, std::string(status.name), std::int64_t{status.rank}, dump(details), now_text()});
   return raised > 0 || !tx.query("SELECT 1 FROM documents WHERE id = $1", {id}).empty();
 }
 

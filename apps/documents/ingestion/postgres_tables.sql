@@ -1,7 +1,5 @@
 -- The tables of ingestion in PostgreSQL. sqlite_tables.sql has the same columns.
 
-CREATE TABLE $schema.ingestion_version (version integer NOT NULL);
-
 -- status_rank orders the states (status.h): a document never goes back.
 CREATE TABLE $schema.documents (
   id             uuid PRIMARY KEY,
@@ -51,5 +49,3 @@ CREATE TRIGGER documents_ended AFTER UPDATE OF status ON $schema.documents
   FOR EACH ROW WHEN (OLD.status <> NEW.status AND (OLD.status IN ('REJECTED', 'ENRICHED')
                                                    OR NEW.status IN ('REJECTED', 'ENRICHED')))
   EXECUTE FUNCTION $schema.documents_count_ended();
-
-INSERT INTO $schema.ingestion_version VALUES (1);

@@ -1,7 +1,5 @@
 -- The tables of ingestion in SQLite: those of postgres_tables.sql. Times are RFC 3339 text in UTC.
 
-CREATE TABLE ingestion_version (version INTEGER NOT NULL);
-
 CREATE TABLE documents (
   id             TEXT PRIMARY KEY,
   title          TEXT NOT NULL,
@@ -39,5 +37,3 @@ WHEN OLD.status <> NEW.status BEGIN
   UPDATE ended_documents SET documents = documents - 1 WHERE status = OLD.status;
   UPDATE ended_documents SET documents = documents + 1 WHERE status = NEW.status;
 END;
-
-INSERT INTO ingestion_version VALUES (1);

@@ -62,9 +62,9 @@ std::optional<http::Response> answer_again(const Tx& tx, const Request& request,
   return created(before->document_id, body.value("correlationId", ""), before->response);
 }
 
-void add_event(sql::Connection& database, const std::string& id, const Request& request) {
-  static const Outbox outbox({.exchange = std::string(kExchange)});
-  nlohmann::json payload = request.submission.payload();
+void add_event(sql::Connection& database, const std::string& id, const Request& request,
+               nlohmann::json payload) {
+  static const Outbox outbox({.exchange = std::string(kExchange), .prepared = true});
   payload["documentId"] = id;
   const Event uploaded{.type = std::string(type::uploaded),
                        .aggregate = id,
@@ -80,8 +80,10 @@ http::Response store(sql::Connection& database, const Request& request,
                      const observe::Logger& log) {
   auto transaction = need(sql::Transaction::begin(database));
   const Tx tx(transaction);
-  const std::string hash = core::sha256(dump(request.submission.payload()));
+  nlohmann::json payload = request.submission.payload();
+  std::string hash;
   if (!request.key.empty()) {
+    hash = core::sha256(dump(payload));
     if (auto again = answer_again(tx, request, hash)) {
       need(transaction.commit());
       if (again->status == 201) log.info("REQUEST_REPEATED");
@@ -91,7 +93,7 @@ http::Response store(sql::Connection& database, const Request& request,
   const std::string id = make_event_id();
   const std::string now = now_text();
   insert_document(tx, id, request.submission, request.correlation_id, now);
-  add_event(database, id, request);
+  add_event(database, id, request, std::move(payload));
   const std::string body = dump({{"id", id},
                                  {"status", kUploaded.name},
                                  {"correlationId", request.correlation_id},

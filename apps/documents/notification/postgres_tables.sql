@@ -1,8 +1,6 @@
 -- What users were told, and what they want to be told, in PostgreSQL. sqlite_tables.sql has the
 -- same columns.
 
-CREATE TABLE $schema.notification_version (version integer NOT NULL);
-
 -- A channel without a row is switched on.
 CREATE TABLE $schema.notification_preferences (
   user_id    text NOT NULL,
@@ -29,5 +27,3 @@ CREATE INDEX idx_notification_history_correlation_id
   ON $schema.notification_history (correlation_id);
 CREATE INDEX idx_notification_history_document_id ON $schema.notification_history (document_id, id);
 CREATE INDEX idx_notification_history_user_id ON $schema.notification_history (user_id, id);
-
-INSERT INTO $schema.notification_version VALUES (1);

@@ -16,9 +16,9 @@ http::Response wrong_user() {
 }  // namespace
 
 bool wants(const Tx& tx, const std::string& user, std::string_view channel) {
-  const auto rows =
-      tx.query("SELECT enabled FROM notification_preferences WHERE user_id = $1 AND channel = $2",
-               {user, std::string(channel)});
+  static const sql::Statement find(
+      "SELECT enabled FROM notification_preferences WHERE user_id = $1 AND channel = $2");
+  const auto rows = tx.query(find, {user, std::string(channel)});
   return rows.empty() || rows.front().integer(0) != 0;
 }
 

@@ -49,12 +49,13 @@ class Counts {
 
 // False: it was sent before.
 bool add_to_history(const Work& work, const Notice& notice) {
-  return work.tx.write(
-             "INSERT INTO notification_history (event_id, channel, user_id, event_type,"
-             " document_id, idempotency_key, subject, correlation_id, sent_at)"
-             " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
-             {work.event().id, notice.channel, notice.user, work.event().type, notice.document_id,
-              notice.idempotency_key, notice.subject, notice.correlation_id, now_text()}) == 1;
+  static const sql::Statement insert(
+      "INSERT INTO notification_history (event_id, channel, user_id, event_type,"
+      " document_id, idempotency_key, subject, correlation_id, sent_at)"
+      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING");
+  return work.tx.write(insert, {work.event().id, notice.channel, notice.user, work.event().type,
+                                notice.document_id, notice.idempotency_key, notice.subject,
+                                notice.correlation_id, now_text()}) == 1;
 }
 
 // The row first, the message second, the commit last: a message whose row was not committed is sent

@@ -1,8 +1,6 @@
 -- What users were told, and want to be told, in SQLite: postgres_tables.sql. Times are RFC 3339
 -- text in UTC.
 
-CREATE TABLE notification_version (version INTEGER NOT NULL);
-
 CREATE TABLE notification_preferences (
   user_id    TEXT NOT NULL,
   channel    TEXT NOT NULL,
@@ -27,5 +25,3 @@ CREATE TABLE notification_history (
 CREATE INDEX idx_notification_history_correlation_id ON notification_history (correlation_id);
 CREATE INDEX idx_notification_history_document_id ON notification_history (document_id, id);
 CREATE INDEX idx_notification_history_user_id ON notification_history (user_id, id);
-
-INSERT INTO notification_version VALUES (1);

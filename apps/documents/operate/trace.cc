@@ -7,6 +7,7 @@
 
 #include "apps/common/start.h"
 #include "apps/documents/common/work.h"
+#include "apps/documents/services.h"
 #include "event/message_headers.h"
 
 namespace baton::documents {
@@ -69,11 +70,12 @@ void add_troubles(const Tx& tx, const std::string& service, const std::string& c
 Result<std::vector<Step>> steps_of(const Places& places, const std::string& correlation_id) {
   std::vector<Step> steps;
   try {
-    for (const char* service : {"ingestion", "validation", "enrichment", "audit", "notification"}) {
+    for (const KnownService& known : all_services()) {
+      const std::string service(known.name);
       const auto session = need(places.look_into(service));
       const Tx tx(*session);
       for (const Source& source : kSources) {
-        if (std::string_view(source.service) != service) continue;
+        if (source.service != service) continue;
         for (const auto& row : tx.query(with_times(tx, source.sql), {correlation_id})) {
           steps.push_back({row.text(0), service, row.text(1), row.text(2), row.text(3)});
         }

@@ -1,7 +1,5 @@
 -- The verdicts of validation in PostgreSQL. sqlite_tables.sql has the same columns.
 
-CREATE TABLE $schema.validation_version (version integer NOT NULL);
-
 CREATE TABLE $schema.validations (
   document_id    uuid PRIMARY KEY,
   event_id       uuid NOT NULL,
@@ -11,5 +9,3 @@ CREATE TABLE $schema.validations (
   validated_at   timestamptz NOT NULL
 );
 CREATE INDEX idx_validations_correlation_id ON $schema.validations (correlation_id);
-
-INSERT INTO $schema.validation_version VALUES (1);

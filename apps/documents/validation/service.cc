@@ -11,11 +11,11 @@ namespace {
 namespace tables = embedded::apps_documents_validation;
 
 void save(const Work& work, const char* result, const nlohmann::json& reasons) {
-  work.tx.write(
+  static const sql::Statement insert(
       "INSERT INTO validations (document_id, event_id, result, reasons, correlation_id,"
-      " validated_at) VALUES ($1, $2, $3, $4, $5, $6)",
-      {work.document(), work.event().id, std::string(result), dump(reasons),
-       work.event().correlation_id, now_text()});
+      " validated_at) VALUES ($1, $2, $3, $4, $5, $6)");
+  work.tx.write(insert, {work.document(), work.event().id, std::string(result), dump(reasons),
+                         work.event().correlation_id, now_text()});
   work.log_field("validationResult", result);
 }
 

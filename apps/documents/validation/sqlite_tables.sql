@@ -1,7 +1,5 @@
 -- The verdicts of validation in SQLite: postgres_tables.sql. Times are RFC 3339 text in UTC.
 
-CREATE TABLE validation_version (version INTEGER NOT NULL);
-
 CREATE TABLE validations (
   document_id    TEXT PRIMARY KEY,
   event_id       TEXT NOT NULL,
@@ -11,5 +9,3 @@ CREATE TABLE validations (
   validated_at   TEXT NOT NULL
 );
 CREATE INDEX idx_validations_correlation_id ON validations (correlation_id);
-
-INSERT INTO validation_version VALUES (1);
