@@ -190,12 +190,12 @@ int FaultRun::unfinished() const {
 
 std::string FaultRun::choose() {
   const auto services = Platform::services();
-  const std::string service = services[random_() % services.size()];
+  const std::string& service = services[random_() % services.size()];
   return service + "-" + std::to_string(random_() % kReplicas + 1);
 }
 
 std::string FaultRun::kill_one() {
-  const std::string instance = choose();
+  std::string instance = choose();
   const auto children = children_of(platform_.up_pid());
   const auto found = children.find(instance);
   if (found == children.end() || ::kill(found->second, SIGKILL) != 0) return "";

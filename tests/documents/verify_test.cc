@@ -27,8 +27,8 @@ World a_world() {
                      {"f", {.owner = "ann", .status = "FAILED", .stage = "enrichment"}}};
   world.verdicts = {{"e", "VALIDATED"}, {"r", "REJECTED"}, {"f", "VALIDATED"}};
   world.enriched = {"e"};
-  const auto event = [&](std::string service, std::string id, std::string type,
-                         std::string document, std::vector<std::string> channels) {
+  const auto event = [&](const std::string& service, const std::string& id, const std::string& type,
+                         const std::string& document, std::vector<std::string> channels) {
     decide(world, id, type);
     world.emitted.push_back({service, id, type, document, "SENT"});
     world.recorded.push_back({id, type, document, "", "2026-01-02"});
