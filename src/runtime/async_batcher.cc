@@ -55,7 +55,7 @@ void AsyncBatcher::gather(const std::function<void()>& ask) {
   ask();
   gathers_for = before;
   const std::lock_guard lock(mutex_);
-  if (gatherer() != nullptr) return;  // a callback goes on gathering
+  if (stopped_ || gatherer() != nullptr) return;  // a callback goes on gathering
   close(&gathers_for);
   if (ready() > 0) call_another();
 }

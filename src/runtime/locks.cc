@@ -52,8 +52,9 @@ void LockClient::acquire_async(std::vector<LockName> set, AcquireOptions options
 }
 
 void LockClient::ask_together(const std::function<void()>& ask) {
-  if (core_->inherited()) return ask();
-  core_->async_batcher().gather(ask);
+  const auto core = core_;  // `ask` may destroy this client
+  if (core->inherited()) return ask();
+  core->async_batcher().gather(ask);
 }
 
 Result<Page<LockInfo>> LockClient::find(const Query& query, Millis timeout) {

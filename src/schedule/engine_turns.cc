@@ -12,8 +12,8 @@ constexpr int kStepLatencies = 4;  // how many answers of the store a step of th
 }  // namespace
 
 Millis Engine::rank_step() const {
-  return std::max({settings_.rank_step, std::chrono::ceil<Millis>(latency_ * kStepLatencies),
-                   tick_gap() * 2});
+  return std::max(
+      {settings_.rank_step, std::chrono::ceil<Millis>(latency_ * kStepLatencies), tick_gap() * 2});
 }
 
 NodePosition Engine::position_for(const Entry& entry) const {

@@ -216,9 +216,11 @@ bool Scheduler::Impl::gather(EndedFire& ended) {
 void Scheduler::Impl::release(std::vector<EndedFire> ended) {
   for (EndedFire& one : ended) {
     auto shared = std::make_shared<EndedFire>(std::move(one));
-    shared->lease.release_async([self = shared_from_this(), shared](
-                                    const Result<void>& result) { self->released(*shared, result); },
-                                schedule::to_note(shared->note));
+    shared->lease.release_async(
+        [self = shared_from_this(), shared](const Result<void>& result) {
+          self->released(*shared, result);
+        },
+        schedule::to_note(shared->note));
   }
 }
 

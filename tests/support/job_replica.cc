@@ -86,7 +86,8 @@ class Log final : public baton::SchedulerListener {
   void on_acquired(const baton::Fire&, std::chrono::nanoseconds took, Millis) override {
     add(asked_, took);
   }
-  // Right after the release. With many jobs not on the thread of the handler: then it is not measured.
+  // Right after the release. With many jobs not on the thread of the handler: then it is not
+  // measured.
   void on_finished(const baton::Fire&, baton::FireResult, std::chrono::nanoseconds,
                    const std::string&) override {
     if (handler_ended > baton::Instant{}) add(released_, baton::BootClock::now() - handler_ended);

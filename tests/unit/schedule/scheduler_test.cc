@@ -238,6 +238,27 @@ TEST_F(SchedulerTest, stop_asks_handlers_to_end_and_waits_for_them) {
   EXPECT_EQ(listener.finished()[0].result, FireResult::ok);
 }
 
+TEST_F(SchedulerTest, many_jobs_are_released_together_and_stop_leaves_none_of_them_open) {
+  std::atomic<std::size_t> most = 0;
+  const auto client = LockClient::make(observed(store, [&](const StoreCall& call) {
+                        const auto releases = static_cast<std::size_t>(std::count_if(
+                            call.requests.begin(), call.requests.end(),
+                            [](const Request& r) { return r.verb == Verb::release; }));
+                        if (releases > most) most = releases;
+                      })).value();
+  Scheduler jobs(client, options());
+  for (int i = 0; i < 80; ++i) {
+    jobs.after_end(1ms, "job-" + std::to_string(i), {.lock_ttl = 60s}, [](baton::Run&) {});
+  }
+  ASSERT_TRUE(jobs.start());
+  EXPECT_TRUE(poll_until([&] { return most > 1; }));
+  EXPECT_TRUE(finishes(200));
+  jobs.stop();
+  EXPECT_EQ(listener.finished().size(), listener.acquired().size());
+  for (const auto& finish : listener.finished()) EXPECT_EQ(finish.result, FireResult::ok);
+  for (const auto& job : list_jobs(locks).value()) EXPECT_NE(job.state, "running") << job.name;
+}
+
 TEST_F(SchedulerTest, stop_does_not_wait_for_ever) {
   auto end = std::make_shared<std::latch>(1);
   auto gone = std::make_shared<std::latch>(1);
