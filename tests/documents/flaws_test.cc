@@ -25,7 +25,7 @@ constexpr Flaw kFlaws[] = {
     {"ack_before_commit", "validation:before_the_commit", "", "validation has not handled"},
     {"outbox_apart", "ingestion:before_the_event", "", "has no DocumentUploaded"},
     {"gives_up_in_two_steps", "enrichment:behind_the_hook", "poison", "has failed twice"},
-    {"sender_without_keys", "notification:after_sending", "", "was sent twice"},
+    {"sender_without_keys", "notification:before_the_commit", "", "was sent twice"},
 };
 
 void PrintTo(const Flaw& flaw, std::ostream* out) { *out << flaw.name; }

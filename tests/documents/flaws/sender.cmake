@@ -11,6 +11,3 @@ set(WITH_2 [["/" +
                                                ? std::to_string(getpid())
                                                : "")) +
                              ".json";]])
-set(REPLACE_3 [[    return there ? Result<void>() : cannot(path);]])
-set(WITH_3 [[    baton::test::die_at("after_sending");
-    return there ? Result<void>() : cannot(path);]])
