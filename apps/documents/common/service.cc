@@ -179,6 +179,7 @@ class RunningService {
                             .queue = spec_.queue,
                             .topology = documents_topology(),
                             .outbox = {.exchange = std::string(kExchange), .prepared = true},
+                            .before_commit = spec_.before_commit,
                             .on_note = [this](const ConsumerNote& note) { told_.tell(note); }};
     if (!settings_.retry_delays.empty()) options.retry_delays = settings_.retry_delays;
     if (spec_.give_up) {

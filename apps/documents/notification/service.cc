@@ -80,6 +80,7 @@ ServiceSpec make_service(const ServiceContext& context) {
           .sqlite_tables = tables::sqlite_tables_sql,
           .queue = std::string(queue::notification),
           .handle = [sender](Work& work) { return notify(work, *sender); },
+          .before_commit = [sender] { return sender->flush(); },
           .add_routes =
               [&database = context.database](http::Router& router) {
                 router.add("GET", "/notifications", with_database(database, list));
