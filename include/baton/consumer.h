@@ -216,6 +216,12 @@ struct ConsumerOptions {
   // throws, the event stays RETRY, and the hook is tried again after 10 s, doubled up to 5 min.
   std::function<void(Handling&)> on_give_up = {};
 
+  // After the handlers of a transaction and before its COMMIT, under the same time limit: where
+  // effects outside of the database become durable together, as files that are flushed to the disk.
+  // An error or an exception is a technical failure of these handlers. May be called again after a
+  // rollback.
+  std::function<Result<void>()> before_commit = {};
+
   // Called on threads of the consumer: be quick, do not throw.
   std::function<void(const ConsumerNote&)> on_note = {};
 

@@ -38,8 +38,8 @@ struct OutboxOptions {
   // do. The relay finds such events within a second.
   bool quiet = false;
 
-  // PostgreSQL: add() prepares its statement, once a session, which spares the server a quarter of
-  // its work. Not for connections to a pooler that gives each transaction another session.
+  // PostgreSQL: add() prepares its statement once a session, so that the server plans it once. Not
+  // for connections to a pooler that gives each transaction another session.
   bool prepared = false;
 };
 

@@ -62,6 +62,25 @@ Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const M
   return outcome;
 }
 
+// False: the handlers have failed after all.
+bool Attempt::before_commit() {
+  if (!handlers_->before_commit) return true;
+  limit_.set(BootClock::now() + handlers_->timeout);
+  Result<void> ready;
+  try {
+    ready = handlers_->before_commit();
+  } catch (const std::exception& error) {
+    ready = Error{.code = Code::unavailable, .message = error.what()};
+  } catch (...) {
+    ready = Error{.code = Code::unavailable, .message = "before_commit threw"};
+  }
+  limit_.clear();
+  if (ready) return true;
+  result_.ended = Ended::failed;
+  result_.why = ready.error().message;
+  return false;
+}
+
 void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
   result_ = {};
   result_.fates.assign(batch.size(), Fate::duplicate);
@@ -89,6 +108,7 @@ void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
       }
       case Turn::Step::handle: {
         if (auto ran = run_new(*transaction, batch); !ran) return fail(ran.error());
+        if (result_.ended == Ended::well) (void)before_commit();
         turn.handled(result_.ended == Ended::well);
         if (result_.ended != Ended::well) return;
         break;
@@ -197,6 +217,7 @@ void Attempt::handle_retry(const Kept& kept) {
     result_.why = outcome.why;
     return;
   }
+  if (!before_commit()) return;
   const bool rejected = outcome.handled.how() == Handled::How::business_error;
   result_.fates.assign(1, rejected ? Fate::rejected : Fate::done);
   result_.reasons.assign(1, outcome.handled.reason());

@@ -20,6 +20,7 @@ namespace baton::inbox {
 struct Handlers {
   Consumer::Handler handler;
   std::function<void(Handling&)> on_give_up;
+  std::function<Result<void>()> before_commit;
   Millis timeout{};
   std::int32_t max_version = 0;
   Outbox outbox;
@@ -93,6 +94,7 @@ class Attempt {
   Result<void> decide(sql::Transaction& transaction, const std::vector<Incoming>& batch,
                       const std::vector<std::string>& fresh);
   Result<void> hold(sql::Transaction& transaction, const Incoming& one, const Decision& decision);
+  bool before_commit();
   Result<void> run_new(sql::Transaction& transaction, const std::vector<Incoming>& batch);
   void fail(const Error& error);
 

@@ -45,6 +45,7 @@ std::shared_ptr<Handlers> make_handlers(const std::string& url, const ConsumerOp
   return std::make_shared<Handlers>(Handlers{
       .handler = std::move(handler),
       .on_give_up = options.on_give_up,
+      .before_commit = options.before_commit,
       .timeout = options.handler_timeout,
       .max_version = options.max_version,
       .outbox = Outbox(options.outbox),

@@ -203,6 +203,7 @@ class RunningService {
                             .topology = documents_topology(),
                             .handler_timeout = settings_.handler_timeout,
                             .outbox = {.exchange = std::string(kExchange), .prepared = true},
+                            .before_commit = spec_.before_commit,
                             .on_note = [this](const ConsumerNote& note) { told_.tell(note); }};
     if (!spec_.needs_others) options.breaker_after = 0;
     if (!settings_.retry_delays.empty()) options.retry_delays = settings_.retry_delays;

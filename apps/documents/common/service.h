@@ -57,6 +57,7 @@ struct ServiceSpec {
   std::string queue;  // where its events come from
   std::function<Handled(Work&)> handle;
   std::function<void(Work&)> give_up;  // in the transaction of the dead letter; may be empty
+  std::function<Result<void>()> before_commit;  // of ConsumerOptions; may be empty
 
   std::function<void(http::Router&)> add_routes;
   std::string_view api;  // its openapi.json: these routes (api_document.h)

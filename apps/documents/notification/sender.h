@@ -23,11 +23,13 @@ struct Notice {
 class Sender {
  public:
   virtual ~Sender() = default;
-  // An error is a technical failure: the event is tried again.
+  // An error of either is a technical failure: the event is tried again.
   virtual Result<void> send(const Notice& notice) = 0;
+  // Before the events are committed: all that was sent can be lost no more when it returns.
+  virtual Result<void> flush() = 0;
 };
 
-// A file a notice: DIRECTORY/CHANNEL/KEY.json.
+// A file a notice: DIRECTORY/CHANNEL/KEY.json. It appears when flush() is called.
 [[nodiscard]] std::unique_ptr<Sender> spool_sender(std::string directory);
 
 }  // namespace baton::documents::notification

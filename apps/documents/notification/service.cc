@@ -121,6 +121,7 @@ ServiceSpec make_service(const ServiceContext& context) {
           .queue = std::string(queue::notification),
           .handle = [sender, counts = Counts(context.metrics)](
                         Work& work) { return notify(work, *sender, counts); },
+          .before_commit = [sender] { return sender->flush(); },
           .add_routes =
               [&database = context.database,
                log = context.log.named("documents.notification")](http::Router& router) {
