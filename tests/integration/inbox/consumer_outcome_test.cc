@@ -138,6 +138,32 @@ TEST_F(ConsumerOutcome, an_event_whose_hook_fails_stays_in_retry_until_it_succee
   EXPECT_EQ(effects(), "1");
 }
 
+TEST_F(ConsumerOutcome, what_cannot_be_made_durable_before_the_commit_is_tried_again) {
+  const Event one = event();
+  publish({one});
+  std::atomic<int> calls{0};
+  auto with = options();
+  with.before_commit = [&]() -> Result<void> {
+    ++calls;
+    if (calls == 1) return Error{.code = Code::unavailable, .message = "the disk is full"};
+    if (calls == 2) throw std::runtime_error("the disk is away");
+    return {};
+  };
+  consume(with, [](Handling& handling) {
+    write_effect(handling);
+    return done();
+  });
+  for (int failures = 1; failures <= 2; ++failures) {
+    ASSERT_TRUE(notes_.wait(Kind::failed, failures));
+    EXPECT_EQ(effects(), "0");
+    EXPECT_EQ(row(one), "RETRY " + std::to_string(failures - 1));
+    move_time(Millis{10'000});
+  }
+  ASSERT_TRUE(notes_.wait(Kind::processed));
+  EXPECT_EQ(effects(), "1");
+  EXPECT_EQ(calls, 3);
+}
+
 TEST_F(ConsumerOutcome, a_business_error_is_recorded_with_what_was_written_and_never_retried) {
   const Event one = event();
   publish({one});
