@@ -25,6 +25,7 @@
 #include "relay/postgres/page.sql.h"
 #include "relay/postgres/restamp.sql.h"
 #include "relay/postgres/save_seen.sql.h"
+#include "relay/postgres/set_back.sql.h"
 #include "relay/postgres/show.sql.h"
 #include "relay/postgres/sweep.sql.h"
 #include "relay/postgres/tables.sql.h"
@@ -117,6 +118,7 @@ class Sql {
 struct Statements {
   explicit Statements(const std::string& schema)
       : take_over(postgres_sql::take_over_sql, schema),
+        set_back(postgres_sql::set_back_sql, schema),
         restamp(postgres_sql::restamp_sql, schema),
         in_index(postgres_sql::in_index_sql, schema),
         look(postgres_sql::look_sql, schema),
@@ -133,7 +135,7 @@ struct Statements {
         show(postgres_sql::show_sql, schema),
         sweep(postgres_sql::sweep_sql, schema),
         lock(postgres_sql::lock_sql, schema) {}
-  Sql take_over, restamp, in_index, look, first_positions, page, heads, fetch, lock_lanes,
+  Sql take_over, set_back, restamp, in_index, look, first_positions, page, heads, fetch, lock_lanes,
       mark_sent, mark_sent_in_slot, mark_trouble, unmarked, save_seen, show, sweep, lock;
 };
 
@@ -322,6 +324,16 @@ Result<TakenLane> PostgresTables::take_over(const OwnedLane& lane) {
                               ": is this relay's lock store (--store) that of the others? If the "
                               "locks were moved to this one for good: UPDATE outbox_lane SET "
                               "token = 0, while no relay runs"};
+    }
+    auto set_back = run(statements_->set_back, {number});
+    if (!set_back) return set_back.error();
+    if (!set_back->empty()) {
+      return Error{.code = Code::bad_store,
+                   .message = "the sequence of the positions of outbox_events is at " +
+                              set_back->front().text(0) + ", behind event " +
+                              set_back->front().text(1) +
+                              ": set it above the highest position, with setval(), before events "
+                              "are added"};
     }
     const sql::Row& row = raised->front();
     const auto seen = row.null(0) ? Snapshot() : Snapshot::parse(row.text(0));

@@ -501,6 +501,20 @@ TEST_F(PostgresRelay, a_dump_that_is_restored_into_a_younger_cluster_is_publishe
   EXPECT_TRUE(spy.wait_for(54)) << errors();
 }
 
+// Two events with one position would be marked as one.
+TEST_F(PostgresRelay, a_sequence_that_is_behind_the_events_is_told_and_nothing_is_lost) {
+  for (int i = 0; i < 3; ++i) add("o-1");
+  session_.sql("ALTER SEQUENCE outbox_events_position_seq RESTART");
+  add("o-1");
+  const auto relay = start();
+  EXPECT_TRUE(poll_until([&] { return errors().find("sequence") != std::string::npos; }));
+  EXPECT_EQ(session_.sql("SELECT count(*) FROM outbox_events WHERE status = 'SENT'"), "0");
+  session_.sql("DELETE FROM outbox_events WHERE ctid IN (SELECT max(ctid) FROM outbox_events)");
+  session_.sql("SELECT setval('outbox_events_position_seq', 3)");
+  add("o-1");
+  EXPECT_TRUE(all_sent());
+}
+
 TEST_F(PostgresRelay, what_is_missing_or_too_new_is_told) {
   const auto tells = [&](const std::string& part) {
     return poll_until([&] { return errors().find(part) != std::string::npos; });
