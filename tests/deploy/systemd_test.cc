@@ -119,7 +119,8 @@ TEST(SystemdUnits, start_each_service_with_what_it_understands) {
     // The example in the comment at its head.
     const std::regex example("#   (DOCUMENTS_[A-Z_]+)=");
     for (std::sregex_iterator it(unit.begin(), unit.end(), example), end; it != end; ++it) {
-      start.environment[(*it)[1]] = "postgres://u:p@h/d";
+      const bool broker = (*it)[1] == "DOCUMENTS_BROKER";
+      start.environment[(*it)[1]] = broker ? "rabbitmqs://u:p@h/v" : "postgres://u:p@h/d";
     }
     EXPECT_EQ(start.environment.size(), 4U);
     const auto settings = settings_of(start);

@@ -181,9 +181,10 @@ TEST(Design, retries_honour_next_retry_at_and_the_fifth_ends_as_a_dead_letter) {
   EXPECT_EQ(dead.value().front().text(0), "DEAD");
   EXPECT_EQ(dead.value().front().integer(1), 5);
   EXPECT_NE(dead.value().front().text(2).find("cannot be processed"), std::string::npos);
-  // The first attempt and four retries failed; the fifth ended it.
+  // The first attempt and four retries failed; the fifth ended it. It is logged after the commit.
+  EXPECT_TRUE(
+      poll_until([&] { return logged(platform, "enrichment-1", "EVENT_DEAD").size() == 1; }));
   EXPECT_EQ(logged(platform, "enrichment-1", "TECHNICAL_FAILURE").size(), 5U);
-  EXPECT_EQ(logged(platform, "enrichment-1", "EVENT_DEAD").size(), 1U);
 }
 
 // Nothing that succeeds comes in between, which would show that it is not an outage.
@@ -267,7 +268,8 @@ TEST(Design, a_broken_rule_is_an_outcome_and_is_never_tried_again) {
   EXPECT_EQ(number(*validation, "SELECT count(*) FROM inbox_events"), 0);
   EXPECT_EQ(number(*validation, "SELECT count(*) FROM processed_events WHERE outcome = 'rejected'"),
             1);
-  EXPECT_EQ(logged(platform, "validation-1", "BUSINESS_VALIDATION_FAILED").size(), 1U);
+  EXPECT_TRUE(poll_until(
+      [&] { return logged(platform, "validation-1", "BUSINESS_VALIDATION_FAILED").size() == 1; }));
   EXPECT_TRUE(logged(platform, "validation-1", "TECHNICAL_FAILURE").empty());
 }
 

@@ -79,12 +79,12 @@ TEST(DocumentsUp, refuses_a_directory_that_another_one_runs_on) {
   EXPECT_TRUE(contains(first.out(), "stopped; the next 'documents up'")) << first.out();
 }
 
-TEST(DocumentsUp, ends_if_a_service_refuses_its_settings) {
+TEST(DocumentsUp, refuses_what_a_service_would_refuse_before_it_starts_any) {
   const TempDir dir{"documents-up"};
   const Finished up = documents(
       {"up", "--port", "0", "--directory", dir.path().string(), "--lock-ttl", "1 parsec"});
   EXPECT_EQ(up.status.code, 2);
-  EXPECT_TRUE(contains(up.err, "ended with exit code 2: --lock-ttl: ")) << up.err;
+  EXPECT_TRUE(contains(up.err, "--lock-ttl: write a time from 500ms")) << up.err;
 }
 
 TEST(DocumentsUp, names_an_unusable_broker_and_directory) {

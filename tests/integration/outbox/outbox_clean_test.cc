@@ -76,7 +76,8 @@ class OutboxClean : public ::testing::Test {
   void wait_until_somebody_waits_for_a_slot() {
     ASSERT_TRUE(test::poll_until([&] {
       return db_.ask(
-                 "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock'"
+                 "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database"
+                 " WHERE d.datname = current_database() AND mode = 'AccessExclusiveLock'"
                  " AND NOT granted") != "0";
     }));
   }
