@@ -99,8 +99,11 @@ TEST_F(Secrets, of_the_servers_of_up_are_in_no_log_no_table_of_processes_and_no_
   Process up(
       {.argv = {BATON_DOCUMENTS, "up", "--port", "0", "--directory", data, "--prefix", prefix},
        .env = environment});
-  // The password of the broker is wrong, so that logs tell of it.
-  ASSERT_TRUE(up.wait_for_out("ready: ", 2 * patience)) << up.out() << up.err();
+  // The password of the broker is wrong: each service says so and ends, and is started again.
+  for (const char* service : {"ingestion", "validation", "enrichment", "audit", "notification"}) {
+    ASSERT_TRUE(up.wait_for_out(std::string(service) + "-1 ended", 2 * patience))
+        << up.out() << up.err();
+  }
   EXPECT_EQ(all_command_lines().find(kSecret), std::string::npos);
   const auto verified =
       run({.argv = {BATON_DOCUMENTS, "verify", "--directory", data, "--prefix", prefix},
