@@ -198,7 +198,7 @@ TEST_P(Convert, one_lease_converts_once_at_a_time) {
   auto beside = b.locks.acquire(kName, held(kShared));
   ASSERT_TRUE(lease && beside);
   auto up = converting(*lease, kExclusive, 60s);
-  ASSERT_TRUE(eventually([&] { return b.locks.get(kName)->waiting == 1; }));
+  ASSERT_TRUE(eventually([&] { return how_many_wait(b, kName) == 1; }));
   EXPECT_EQ(lease->convert(kShared).error().code, Code::busy);
   EXPECT_EQ(lease->mode(), kUpdate);
   const auto waits = clock.waits();
@@ -220,7 +220,7 @@ TEST_P(Convert, a_release_ends_every_convert_that_waits) {
   auto beside = b.locks.acquire(kName, held(kShared));
   ASSERT_TRUE(lease && beside);
   auto up = converting(*lease, kExclusive, 60s);
-  ASSERT_TRUE(eventually([&] { return b.locks.get(kName)->waiting == 1; }));
+  ASSERT_TRUE(eventually([&] { return how_many_wait(b, kName) == 1; }));
   const auto waits = clock.waits();
   auto down = converting(*lease, kShared, 60s);
   ASSERT_TRUE(poll_until([&] { return clock.waits() > waits + 100; }));
@@ -258,7 +258,7 @@ TEST_P(Convert, a_convert_that_waits_keeps_its_place) {
   while (clock.now() < begun + 2 * core::queue_ttl_for(lease->ttl())) {
     const auto before = asked();
     ASSERT_TRUE(in_time([&] { return asked() > before; }));
-    ASSERT_EQ(b.locks.get(kName)->waiting, 1U);
+    ASSERT_EQ(how_many_wait(b, kName), 1U);
   }
   EXPECT_TRUE(beside->release());
   ASSERT_TRUE(in_time([&] { return is_there(up); }));
@@ -273,12 +273,12 @@ TEST_P(Convert, a_convert_that_gave_up_has_left_the_queue) {
   auto lease = a.locks.acquire(kName, held(kShared));
   auto beside = b.locks.acquire(kName, held(kShared));
   ASSERT_TRUE(lease && beside);
-  auto waiting = std::async(std::launch::async, [&] {
+  auto left = std::async(std::launch::async, [&] {
     EXPECT_EQ(lease->convert(kExclusive, 1s).error().code, Code::timed_out);
-    return b.locks.get(kName)->waiting;
+    return how_many_wait(b, kName);
   });
-  ASSERT_TRUE(arrives(waiting));
-  EXPECT_EQ(waiting.get(), 0U);
+  ASSERT_TRUE(arrives(left));
+  EXPECT_EQ(left.get(), 0U);
 }
 
 TEST_P(Convert, a_convert_may_wait_for_ever) {
@@ -289,7 +289,7 @@ TEST_P(Convert, a_convert_may_wait_for_ever) {
   auto beside = b.locks.acquire(kName, held(kShared));
   ASSERT_TRUE(lease && beside);
   auto up = converting(*lease, kExclusive, Millis::max());
-  ASSERT_TRUE(eventually([&] { return b.locks.get(kName)->waiting == 1; }));
+  ASSERT_TRUE(eventually([&] { return how_many_wait(b, kName) == 1; }));
   EXPECT_TRUE(beside->release());
   ASSERT_TRUE(arrives(up));
   EXPECT_TRUE(up.get());

@@ -7,6 +7,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "baton/locks.h"
@@ -53,6 +54,12 @@ class Replicas : public ::testing::Test {
     auto line = std::make_shared<FlakyStore>(store, clock);
     if (drops_wakeups) line->drop_wakeups();
     return {line, LockClient::make(line, {.owner = owner, .clock = &clock}).value()};
+  }
+
+  // How many wait for the name; nothing if the store does not say, as on a busy machine.
+  static std::optional<std::size_t> how_many_wait(Replica& by, const LockName& name) {
+    const auto info = by.locks.get(name);
+    return info ? std::optional<std::size_t>(info->waiting) : std::nullopt;
   }
 
   // Lets time pass until it is so. Only liveness is tested with it, never a point in time. Time

@@ -17,7 +17,7 @@ TEST_P(Client, a_waiter_gets_the_lock_when_it_is_released) {
   auto held = a.locks.acquire(kName, kShort);
   ASSERT_TRUE(held);
   auto waiting = std::async(std::launch::async, [&] { return b.locks.acquire(kName, kPatient); });
-  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 1; }));
+  ASSERT_TRUE(eventually([&] { return how_many_wait(a, kName) == 1; }));
   const Token before = held->token();
   EXPECT_TRUE(held->release());
   ASSERT_TRUE(arrives(waiting));
@@ -51,7 +51,7 @@ TEST_P(Client, a_wait_ends_at_its_deadline_and_leaves_no_ticket) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, Code::timed_out);
   EXPECT_NE(result.error().message.find("held by a"), std::string::npos) << result.error().message;
-  EXPECT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 0; }));
+  EXPECT_TRUE(eventually([&] { return how_many_wait(a, kName) == 0; }));
 }
 
 TEST_P(Client, a_wait_can_be_stopped) {
@@ -62,11 +62,11 @@ TEST_P(Client, a_wait_can_be_stopped) {
   AcquireOptions patient = kPatient;
   patient.stop = stop.get_token();
   auto waiting = std::async(std::launch::async, [&] { return b.locks.acquire(kName, patient); });
-  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 1; }));
+  ASSERT_TRUE(eventually([&] { return how_many_wait(a, kName) == 1; }));
   stop.request_stop();
   ASSERT_TRUE(arrives(waiting));
   EXPECT_EQ(waiting.get().error().code, Code::cancelled);
-  EXPECT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 0; }));
+  EXPECT_TRUE(eventually([&] { return how_many_wait(a, kName) == 0; }));
 }
 
 TEST_P(Client, an_acquire_in_doubt_that_may_wait_gets_its_own_grant) {
@@ -125,7 +125,7 @@ TEST_P(Client, who_may_not_wait_because_too_many_do_leaves_no_ticket) {
   const Instant before = clock.now();
   EXPECT_TRUE(poll_until([&] {
     time->advance(1ms);
-    return a.locks.get(kName)->waiting == 0;
+    return how_many_wait(a, kName) == 0;
   }));
   EXPECT_LT(clock.now() - before, core::queue_ttl_for(600s));
 }
@@ -165,7 +165,7 @@ TEST_P(Client, a_conversion_waits_for_the_other_readers) {
   }
   EXPECT_EQ(first->convert(kExclusive).error().code, Code::busy);
   auto converting = std::async(std::launch::async, [&] { return first->convert(kExclusive, 60s); });
-  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 1; }));
+  ASSERT_TRUE(eventually([&] { return how_many_wait(a, kName) == 1; }));
   EXPECT_EQ(second->convert(kExclusive, 60s).error().code, Code::deadlock);
   EXPECT_TRUE(second->valid());
   EXPECT_TRUE(second->release());
@@ -186,9 +186,9 @@ TEST_P(Client, a_lock_is_handed_to_a_named_node) {
   EXPECT_TRUE(held->valid());
   if (!can) return;
   auto first = std::async(std::launch::async, [&] { return b.locks.acquire(kName, kPatient); });
-  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 1; }));
+  ASSERT_TRUE(eventually([&] { return how_many_wait(a, kName) == 1; }));
   auto second = std::async(std::launch::async, [&] { return c.locks.acquire(kName, kPatient); });
-  ASSERT_TRUE(eventually([&] { return a.locks.get(kName)->waiting == 2; }));
+  ASSERT_TRUE(eventually([&] { return how_many_wait(a, kName) == 2; }));
   EXPECT_TRUE(held->release({.to = "c"}));
   ASSERT_TRUE(arrives(second));
   EXPECT_TRUE(second.get());
