@@ -256,7 +256,8 @@ TEST_F(SchedulerTest, many_jobs_are_released_together_and_stop_leaves_none_of_th
   jobs.stop();
   EXPECT_EQ(listener.finished().size(), listener.acquired().size());
   for (const auto& finish : listener.finished()) EXPECT_EQ(finish.result, FireResult::ok);
-  for (const auto& job : list_jobs(locks).value()) EXPECT_NE(job.state, "running") << job.name;
+  const auto listed = list_jobs(locks).value();
+  for (const auto& job : listed) EXPECT_NE(job.state, "running") << job.name;
 }
 
 TEST_F(SchedulerTest, stop_does_not_wait_for_ever) {
