@@ -184,5 +184,15 @@ TEST_F(DocumentSettings, up_refuses_what_its_services_would_refuse) {
   EXPECT_EQ(wrong({"up"}), "");
 }
 
+TEST_F(DocumentSettings, wrong_replicas_are_told_with_what_is_wrong) {
+  EXPECT_EQ(wrong({"up", "--replicas", "validation=3,audit=0"}), "");
+  EXPECT_EQ(wrong({"up", "--replicas", "validation"}),
+            "--replicas: write SERVICE=N, as validation=3, not 'validation'");
+  EXPECT_EQ(wrong({"up", "--replicas", "validtion=3"}),
+            "--replicas: there is no service 'validtion'");
+  EXPECT_EQ(wrong({"up", "--replicas", "validation=33"}),
+            "--replicas: from 0 to 32, not 'validation=33'");
+}
+
 }  // namespace
 }  // namespace baton::test
