@@ -237,8 +237,10 @@ class Parser {
       const char* end = one.data() + one.size();
       const bool number = equals != std::string::npos &&
                           std::from_chars(one.data() + equals + 1, end, count).ptr == end;
-      if (find_service(name) == nullptr || !number || count < 0 || count > kMostReplicas) {
-        return "--replicas: write SERVICE=N, as validation=3, not '" + one + "'";
+      if (!number) return "--replicas: write SERVICE=N, as validation=3, not '" + one + "'";
+      if (find_service(name) == nullptr) return "--replicas: there is no service '" + name + "'";
+      if (count < 0 || count > kMostReplicas) {
+        return "--replicas: from 0 to " + std::to_string(kMostReplicas) + ", not '" + one + "'";
       }
       into.replicas[name] = count;
     }

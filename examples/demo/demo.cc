@@ -170,10 +170,9 @@ int Demo::verdict() {
                                            " units of work are done: none was lost");
   stage_.check(once, "each was done exactly once");
   const Entry& after_kill = last[killed_->unit];
-  stage_.check(after_kill.token > killed_->token, "unit/" + std::to_string(killed_->unit) +
-                                                      " of the killed worker was done by " +
-                                                      after_kill.worker + " with a higher token (" +
-                                                      std::to_string(after_kill.token) + ")");
+  stage_.check(after_kill.token > killed_->token,
+               "unit/" + std::to_string(killed_->unit) + " of the killed worker was done by " +
+                   after_kill.worker + " with a newer token, " + std::to_string(after_kill.token));
   const auto refused = ledger_.refused();
   stage_.check(std::any_of(refused.begin(), refused.end(),
                            [&](const Entry& e) {

@@ -69,7 +69,7 @@ class DocumentsDemo {
   void kill_replica(const std::string& instance, const std::string& what,
                     const std::string& more = "");
   void kill_and_pause_publishers();
-  void pause_replica(const Look& look, const std::string& service);
+  Platform::Turn pause_replica(const Look& look, const std::string& service);
   void kill_sealer();
   void follow(const Platform::Turn& last, const Look& look, const std::string& does);
   void tell_held();
@@ -216,15 +216,20 @@ void DocumentsDemo::kill_replica(const std::string& instance, const std::string&
 // Says who follows.
 void DocumentsDemo::follow(const Platform::Turn& last, const Look& look, const std::string& does) {
   const auto next = await_next(last, look);
-  stage_.say(next.instance + " " + does + " now: the lock of " + last.instance + " ran out");
+  const bool again = next.instance == last.instance;  // another process of that name
+  stage_.say(next.instance + " " + does + " now: the lock of " +
+             (again ? "its killed process" : last.instance) + " ran out");
 }
 
-// Where it has work in hand, if it is met so.
-void DocumentsDemo::pause_replica(const Look& look, const std::string& service) {
+// Where it has work in hand, if it is met so. To look for that moment takes so long that another
+// replica may follow meanwhile: the answer is whose turn it was when the pause began.
+Platform::Turn DocumentsDemo::pause_replica(const Look& look, const std::string& service) {
+  Platform::Turn turn;
   const auto with_events_until = std::chrono::steady_clock::now() + kWithEventsWithin;
   bool with_events = true;
   await("a good moment to pause a replica of " + service, [&] {
-    paused_ = platform_.replica(look().instance);
+    turn = look();
+    paused_ = platform_.replica(turn.instance);
     log_before_pause_ = platform_.log_size(paused_.instance);
     const auto until = std::chrono::steady_clock::now() + kLookEvery;
     bool paused = false;
@@ -236,6 +241,7 @@ void DocumentsDemo::pause_replica(const Look& look, const std::string& service) 
   });
   stage_.say(paused_.instance + ", which publishes, is paused (SIGSTOP)" +
              (with_events ? " with work in hand" : ""));
+  return turn;
 }
 
 // When the events of validation come again, many come at once: then enrichment has them in hand.
@@ -244,10 +250,10 @@ void DocumentsDemo::kill_and_pause_publishers() {
   const Look enrichment = [&] { return platform_.publisher("enrichment"); };
   const auto killed = await_next({}, validation);
   kill_replica(killed.instance, ", which publishes,");
-  const auto before = await_next({}, enrichment);
-  pause_replica(enrichment, "enrichment");
+  await_next({}, enrichment);
+  const auto paused = pause_replica(enrichment, "enrichment");
   follow(killed, validation, "publishes");
-  follow({.instance = paused_.instance, .token = before.token}, enrichment, "publishes");
+  follow(paused, enrichment, "publishes");
 }
 
 void DocumentsDemo::kill_sealer() {

@@ -174,8 +174,7 @@ std::string WarehouseDemo::picture_of_nodes() {
   for (const auto& row : ask("SELECT node, count(*) FROM warehouse_poll GROUP BY node")) {
     polls[row.text(0)] = row.text(1);
   }
-  std::string out =
-      "  NODE     STATE    POLLS  EVENTS: order inventory  wes  RELAY  POLLS NOW (TOKEN)\n";
+  std::string out = "  NODE     STATE    POLLS  EVENTS: order inventory  wes  RELAY  NOW (TOKEN)\n";
   const auto or_zero = [](const std::string& text) { return text.empty() ? "0" : text.c_str(); };
   const std::string publishes = publisher();
   for (const Actor& node : stage_.actors()) {
@@ -242,8 +241,8 @@ void WarehouseDemo::kill_node(Actor& node) {
   killed_ = stop_while_polling(node);
   killed_node_ = node.name;
   stage_.kill(node);
-  stage_.say(node.name + ", the relay, is killed (SIGKILL) while it polls " + killed_->type +
-             " with token " + std::to_string(killed_->token));
+  stage_.say(node.name + ", the relay, is killed (SIGKILL) polling " + killed_->type + " (token " +
+             std::to_string(killed_->token) + ")");
   if (!stage_.wait_until([&] { return polled_by_another(*killed_); })) stage_.fail();
   stage_.say("its lock ran out: " + killed_->type + " is polled by another node");
   const auto taken = [&] { return !publisher().empty() && publisher() != killed_node_; };
@@ -254,7 +253,7 @@ void WarehouseDemo::kill_node(Actor& node) {
 void WarehouseDemo::kill_counter(Actor& counter) {
   stage_.wait_until([&] { return effects_of(counter.name) > 0; });
   stage_.kill(counter);
-  stage_.say(counter.name + " is killed (SIGKILL): the other one gets what it had not finished");
+  stage_.say(counter.name + " is killed (SIGKILL): the other one gets what it had");
 }
 
 void WarehouseDemo::pause_node(Actor& node) {
@@ -285,14 +284,13 @@ int WarehouseDemo::verdict(int verified) {
   const auto refused = count("SELECT count(*) FROM outbox_events WHERE headers ->> 'token' = '" +
                              std::to_string(paused_->token) + "' AND aggregate_type = '" +
                              paused_->type + "' AND headers ->> 'node' <> '" + paused_node_ + "'");
-  stage_.check(polled_by_another(*killed_), killed_->type + ", which " + killed_node_ +
-                                                " was polling when it was killed, was polled again "
-                                                "with a higher token");
+  stage_.check(polled_by_another(*killed_), killed_->type + " of the killed " + killed_node_ +
+                                                " was polled again with a newer token");
   stage_.check(was_refused(actor(paused_node_)) && refused == 0,
                "the late write of the paused node (token " + std::to_string(paused_->token) +
                    ") was refused by the fence");
   stage_.check(verified == 0,
-               "warehouse verify: each source row became one event, and each event had one effect");
+               "warehouse verify: each row became one event, and each event one effect");
   std::printf("\n%s\n", stage_.failed() ? "A check failed." : "All checks passed.");
   return stage_.failed() ? 1 : 0;
 }
@@ -318,8 +316,8 @@ void WarehouseDemo::enter_all() {
 
 int WarehouseDemo::run() {
   std::printf(
-      "Baton demo: 3 nodes poll 3 types of observers and publish events, which 2 counters count.\n"
-      "All on SQLite files, TTL 2 s.\n\n");
+      "Baton demo: 3 nodes poll 3 types of observers and publish events, which 2\n"
+      "counters count. All on SQLite files, TTL 2 s.\n\n");
   std::fflush(stdout);
   data_ = sql::Connection::open(at("data.db"), {.name = "data"}).value();
   source_ = sql::Connection::open(at("source.db"), {.name = "source"}).value();
@@ -329,7 +327,7 @@ int WarehouseDemo::run() {
       command("generate", {"--rate", "60", "--seconds", "18", "--late", "1s", "--tick", "50ms"}),
       directory_ + "/generate.log");
   enter_all();
-  stage_.say("3 nodes and 2 counters started; rows are written, late and with equal times");
+  stage_.say("3 nodes and 2 counters start; rows come late and with equal times");
   stage_.wait_until([&] { return count("SELECT count(*) FROM outbox_events") >= 100; });
   kill_node(actor(publisher()));
   kill_counter(actor("count-1"));

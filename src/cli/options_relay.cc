@@ -12,7 +12,7 @@ void add_relay(Command& root, Arguments& all) {
       "Run one beside each replica of the service, or a few of their own: they divide\n"
       "the work. Goes on when database, broker or store are away, and waits for them\n"
       "when it starts. SIGTERM ends it: what is unconfirmed is waited for.\n"
-      "Logs to stdout, a line an event. Exit code: 128 + N if signal N ended it.");
+      "Logs to stdout, as JSON. Exit code: 128 + N if signal N ended it.");
   auto& with = all.relay;
   app.add("--outbox", with.outbox, "The database of the outbox: postgres://… or sqlite:PATH")
       .type("URL")

@@ -151,6 +151,14 @@ class Platform {
     return {std::begin(kServices), std::end(kServices)};
   }
   [[nodiscard]] pid_t pid(const std::string& instance) const { return run_file(instance).first; }
+  // With SIGKILL, when it serves: until then its process is 0, which kill(2) takes for all of ours.
+  void kill(const std::string& instance) const {
+    pid_t process = 0;
+    if (!poll_until([&] { return (process = pid(instance)) > 0; }, 2 * patience)) {
+      throw std::runtime_error(instance + " does not serve");
+    }
+    ::kill(process, SIGKILL);
+  }
   [[nodiscard]] int port(const std::string& instance) const {
     const std::string url = run_file(instance).second;
     return url.empty() ? 0 : std::stoi(url.substr(url.rfind(':') + 1));

@@ -200,9 +200,9 @@ TEST(platform, replicas_share_the_work_and_a_killed_one_is_replaced) {
   Platform platform("validation=3,enrichment=2,notification=2");
   for (int i = 0; i < 60; ++i) {
     (void)platform.submit(a_document("Letter " + std::to_string(i)));
-    if (i == 20) ::kill(platform.pid("validation-1"), SIGKILL);
-    if (i == 30) ::kill(platform.pid("audit-1"), SIGKILL);
-    if (i == 40) ::kill(platform.pid("ingestion-1"), SIGKILL);
+    if (i == 20) platform.kill("validation-1");
+    if (i == 30) platform.kill("audit-1");
+    if (i == 40) platform.kill("ingestion-1");
   }
   const json result = platform.verify();
   EXPECT_TRUE(result.at("ok")) << result.dump(2);

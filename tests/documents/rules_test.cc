@@ -129,9 +129,7 @@ TEST(submission, what_cannot_be_stored_is_refused) {
 
 TEST(settings, a_consumer_tries_again_after_1_2_4_8_and_10_s) {
   SettingWords words;
-  for (const SettingName& name : setting_names("validation")) {
-    words[name.name] = {.text = name.fallback, .where = "--" + name.name};
-  }
+  for (const SettingName& name : setting_names("validation")) words[name.name].text = name.fallback;
   const auto settings = understand("validation", words).value();
   EXPECT_EQ(settings.retry_delays, (std::vector<Millis>{Millis(1'000), Millis(2'000), Millis(4'000),
                                                         Millis(8'000), Millis(10'000)}));

@@ -184,5 +184,16 @@ TEST_F(DocumentSettings, up_refuses_what_its_services_would_refuse) {
   EXPECT_EQ(wrong({"up"}), "");
 }
 
+TEST_F(DocumentSettings, wrong_replicas_are_told_with_what_is_wrong) {
+  const auto told = [](const std::string& list, const std::string& how) {
+    const std::string all = wrong({"up", "--replicas", list});
+    EXPECT_EQ(all.find("--replicas: " + how), 0U) << all;
+  };
+  EXPECT_EQ(wrong({"up", "--replicas", "validation=3,audit=0"}), "");
+  told("validation", "write SERVICE=N, as validation=3, not 'validation'");
+  told("validtion=3", "there is no service 'validtion'");
+  told("validation=33", "from 0 to 32, not 'validation=33'");
+}
+
 }  // namespace
 }  // namespace baton::test

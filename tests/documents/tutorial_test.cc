@@ -83,7 +83,7 @@ TEST_F(Tutorial, a_sixth_service_charges_each_document_once_whatever_is_killed) 
     if (i % 10 != 0) continue;
     // In the midst of its work: some are charged, others are not.
     ASSERT_TRUE(poll_until([&] { return charges() >= i / 2; }));
-    ::kill(platform_.pid(i % 20 == 0 ? "billing-1" : "billing-2"), SIGKILL);
+    platform_.kill(i % 20 == 0 ? "billing-1" : "billing-2");
   }
   const json result = platform_.verify();
   EXPECT_TRUE(result.at("ok")) << result.dump(2);

@@ -79,12 +79,13 @@ TEST(DocumentsUp, refuses_a_directory_that_another_one_runs_on) {
   EXPECT_TRUE(contains(first.out(), "stopped; the next 'documents up'")) << first.out();
 }
 
-TEST(DocumentsUp, refuses_what_a_service_would_refuse_before_it_starts_any) {
+TEST(DocumentsUp, refuses_settings_of_its_services_before_it_starts_anything) {
   const TempDir dir{"documents-up"};
   const Finished up = documents(
       {"up", "--port", "0", "--directory", dir.path().string(), "--lock-ttl", "1 parsec"});
   EXPECT_EQ(up.status.code, 2);
-  EXPECT_TRUE(contains(up.err, "--lock-ttl: write a time from 500ms")) << up.err;
+  EXPECT_TRUE(contains(up.err, "documents: --lock-ttl: write a time")) << up.err;
+  EXPECT_EQ(up.out, "");
 }
 
 TEST(DocumentsUp, names_an_unusable_broker_and_directory) {
@@ -111,6 +112,10 @@ TEST(DocumentsUp, what_looks_at_a_platform_says_how_to_get_one) {
     EXPECT_EQ(finished.status.code, 1) << words[0];
     EXPECT_TRUE(contains(finished.err, "there is no directory " + nowhere)) << finished.err;
     EXPECT_TRUE(contains(finished.err, "'documents up' makes it")) << finished.err;
+    all.back() = dir.path().string();  // which is there, but has no databases
+    const Finished empty = documents(all);
+    EXPECT_TRUE(contains(empty.err, "there is no file " + all.back())) << empty.err;
+    EXPECT_TRUE(contains(empty.err, "--postgres")) << empty.err;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <condition_variable>
 #include <csignal>
 #include <mutex>
@@ -37,6 +38,14 @@ constexpr Millis kOpenFor{30'000};
 constexpr const char* kCorrelationId = "x-correlation-id";
 
 bool is_postgres(const std::string& url) { return url.starts_with("postgres"); }
+
+// As the lock client calls itself.
+std::string node_of(const Settings& settings) {
+  if (!settings.instance.empty()) return settings.instance;
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '?';
+  return std::string(host.data()) + ":" + std::to_string(getpid());
+}
 
 // Beside the file of an SQLite database, else in the database.
 std::string locks_of(const Settings& settings) {
@@ -107,7 +116,7 @@ class RunningService {
   RunningService(const Settings& settings, MakeService make)
       : settings_(settings),
         log_({.service = settings.service + "-service",
-              .node = settings.instance,
+              .node = node_of(settings),
               .format = settings.log_format,
               .level = settings.log_level}),
         database_(settings.database,
@@ -243,7 +252,11 @@ class RunningService {
          .on_served = [this](const http::Served& served) { told_.tell(served); },
          .refusal = refusal},
         workers_);
-    if (!server) return server.error();
+    if (!server) {
+      Error error = server.error();
+      error.message += "; choose another with --listen IP:PORT";
+      return error;
+    }
     server_ = std::move(*server);
     return {};
   }

@@ -94,7 +94,8 @@ json Submission::payload() const {
 std::variant<Submission, Refused> parse_submission(std::string_view text) {
   const json body = parse_json(text);
   if (!body.is_object()) {
-    return Refused{.status = 400, .detail = "the body must be a JSON object, not too deep"};
+    return Refused{.status = 400,
+                   .detail = "the body is not a JSON object, or is nested too deeply"};
   }
   Reader read(body);
   Submission submission{.title = read.text("title", kMaxText, true),

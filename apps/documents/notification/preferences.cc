@@ -37,7 +37,8 @@ http::Response set_preferences(sql::Connection& database, const http::Request& r
   if (user.empty() || user.size() > kMaxEventText) return wrong_user();
   if (auto refused = refuse_other_than_json(request)) return *refused;
   const auto body = parse_json(request.body);
-  if (!body.is_object()) return problem(400, "the body must be a JSON object, not too deep");
+  if (!body.is_object())
+    return problem(400, "the body is not a JSON object, or is nested too deeply");
   std::vector<FieldProblem> errors;
   for (const auto& [channel, enabled] : body.items()) {
     if (errors.size() == kMostErrors) break;

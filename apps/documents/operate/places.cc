@@ -55,6 +55,13 @@ Result<std::unique_ptr<sql::Connection>> Places::look_into(std::string_view serv
                  .message = "there is no directory " + directory +
                             "; 'documents up' makes it, or name another one with --directory"};
   }
+  const std::string file = directory + "/" + std::string(service) + ".db";
+  if (postgres.empty() && !std::filesystem::exists(file, problem)) {
+    return Error{.code = Code::bad_store,
+                 .message = "there is no file " + file +
+                            "; 'documents up' makes it, or name another directory with "
+                            "--directory, or the server of the databases with --postgres"};
+  }
   return sql::Connection::open(
       database(service),
       {.name = std::string(service), .application = "documents", .read_only = true});

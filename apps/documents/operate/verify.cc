@@ -58,10 +58,12 @@ void print(const Verdict& verdict) {
     documents += count;
     by_status += (by_status.empty() ? "" : ", ") + std::to_string(count) + " " + status;
   }
-  std::printf("%lld documents: %s\n", static_cast<long long>(documents), by_status.c_str());
-  std::printf("%lld events recorded, %lld sealed, %lld notifications, %zu dead letters\n",
+  std::printf("%lld document%s: %s\n", static_cast<long long>(documents), documents == 1 ? "" : "s",
+              by_status.c_str());
+  std::printf("%lld events recorded, %lld sealed, %lld notifications, %zu dead letter%s\n",
               static_cast<long long>(verdict.events), static_cast<long long>(verdict.sealed),
-              static_cast<long long>(verdict.notifications), verdict.dead.size());
+              static_cast<long long>(verdict.notifications), verdict.dead.size(),
+              verdict.dead.size() == 1 ? "" : "s");
   print_dead(verdict.dead);
   print_lines("wrong", verdict.wrong);
   print_lines("unfinished", verdict.unfinished);

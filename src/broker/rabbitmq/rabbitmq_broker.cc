@@ -38,10 +38,10 @@ class RabbitmqBroker final : public Broker {
     if (!alarm) return alarm.error();
     facts.alarm = std::move(*alarm);
     if (!topology.bindings.empty()) {
-      findings->push_back({BrokerFinding::Severity::note, "bindings-not-visible",
-                           settings_.location,
-                           "AMQP does not tell which bindings there are: to apply the topology "
-                           "makes those that are missing"});
+      findings->push_back(
+          {BrokerFinding::Severity::note, "bindings-not-visible", settings_.location,
+           "AMQP does not tell which bindings there are; 'baton topology apply' makes "
+           "those that are missing"});
     }
     for (auto& finding : examine(settings_, topology, facts)) {
       findings->push_back(std::move(finding));
