@@ -77,7 +77,8 @@ Result<LockClient> open_locks(const Settings& settings,
                     .observer = std::make_shared<observe::LockMetrics>(metrics)});
 }
 
-// "pid URL" for whoever has started us. Written aside and renamed, so that nobody reads half of it.
+// "pid URL" for the process that has started us. Written aside and renamed, so that nobody reads
+// half of it.
 Result<void> write_run_file(const std::string& path, const std::string& url) {
   if (path.empty()) return {};
   const std::string text = std::to_string(getpid()) + " " + url + "\n";
