@@ -73,7 +73,12 @@ TEST(PostgresRenewal, a_lease_outlives_the_connection_for_renewals) {
   operator_.sql("ALTER ROLE " + role.name() + " CONNECTION LIMIT 0");
   operator_.sql("SELECT pg_terminate_backend(pid, 10000)" + sessions + " AND pid <> " + first);
   for (int i = 0; i < 5; ++i) {
-    const auto renewed = ask(*store, renew, soon());
+    auto renewed = ask(*store, renew, soon());
+    // A session that has answered within 20 ms is used without a look whether it is still there.
+    if (!renewed && i == 0) {
+      EXPECT_TRUE(renewed.error().retryable);
+      renewed = ask(*store, renew, soon());
+    }
     ASSERT_TRUE(renewed) << renewed.error().message;
     EXPECT_EQ(renewed->outcome, Outcome::granted);
   }
