@@ -250,13 +250,19 @@ TEST_F(DocumentsApi, a_service_without_its_broker_is_not_ready_but_documents_are
   EXPECT_TRUE(poll_until([&] { return get("ingestion-1", "/readyz").status == 200; }));
   const auto answer = post(a_document("Without a broker"));
   EXPECT_EQ(answer.status, 201);
-  // --max-lag is 1 s here: its event now waits for longer. The relay looks every 10 s how long.
+  // --max-lag is 1 s here: its event now waits for longer. The replica that has its lane says so.
+  std::string late;
   EXPECT_TRUE(poll_until(
       [&] {
-        return get("ingestion-1", "/readyz").body.find("waits in the outbox") != std::string::npos;
+        for (const char* replica : {"ingestion-1", "ingestion-2"}) {
+          if (get(replica, "/readyz").body.find("waits in the outbox") == std::string::npos)
+            continue;
+          late = replica;
+        }
+        return !late.empty();
       },
-      4 * patience));
-  EXPECT_EQ(get("ingestion-1", "/readyz").status, 503);
+      2 * patience));
+  EXPECT_EQ(get(late, "/readyz").status, 503);
   rabbit().ctl({"start_app"});
   EXPECT_TRUE(platform().reaches(json::parse(answer.body).at("id"), "ENRICHED"));
   EXPECT_TRUE(poll_until([&] { return get("validation-1", "/readyz").status == 200; }));
