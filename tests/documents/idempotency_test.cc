@@ -1,5 +1,5 @@
 // A request with an Idempotency-Key has one effect, however often it is sent, to which replica, and
-// whoever dies meanwhile.
+// whichever replica dies meanwhile.
 
 #include <thread>
 

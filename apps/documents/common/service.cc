@@ -234,7 +234,7 @@ class RunningService {
     consumer_thread_ = std::jthread([this](const std::stop_token& stop) {
       consumer_ended_ = consumer_->run(stop);
       if (stop.stop_requested()) return;
-      // A service that handles nothing any more must not look alive: whoever supervises it starts
+      // A service that handles nothing any more must not look alive: its supervisor starts
       // it again.
       if (!consumer_ended_) told_.tell(consumer_ended_.error());
       (void)::kill(::getpid(), SIGTERM);

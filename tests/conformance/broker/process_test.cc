@@ -47,7 +47,7 @@ TEST_F(Processes, a_killed_active_consumer_is_followed_by_the_next) {
   EXPECT_EQ(bodies(take(*subscription, 2)), (std::vector<std::string>{"one", "two"}));
 }
 
-// What an ordered consumer stands on: whoever is active next gets first what came back, in the
+// What an ordered consumer stands on: the next active one gets first what came back, in the
 // order in which it was published, and then what is new.
 TEST_F(Processes, what_active_consumers_leave_behind_comes_again_in_its_order) {
   Topology topology = simple({"q"});
