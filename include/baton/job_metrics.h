@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "baton/metrics.h"
 #include "baton/scheduler.h"
-#include "observe/metrics.h"
 
 namespace baton::observe {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "baton/metrics.h"
 #include "baton/processors.h"
-#include "observe/metrics.h"
 
 namespace baton::observe {
 

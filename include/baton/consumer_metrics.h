@@ -4,7 +4,7 @@
 #include <string>
 
 #include "baton/consumer.h"
-#include "observe/metrics.h"
+#include "baton/metrics.h"
 
 namespace baton::observe {
 

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "baton/metrics.h"
 #include "baton/result.h"
-#include "observe/metrics.h"
 
 namespace baton::observe {
 
@@ -13,8 +14,11 @@ namespace baton::observe {
 class BATON_EXPORT MetricsServer {
  public:
   // `listen` is IP:PORT; port 0 takes any free one. Serves when it returns, until it is destroyed.
+  // With `leads`, GET /leader answers 200 while that is true, else 503. It is called on a thread of
+  // the server and must not block.
   static Result<std::unique_ptr<MetricsServer>> start(const std::string& listen,
-                                                      std::shared_ptr<Metrics> metrics);
+                                                      std::shared_ptr<Metrics> metrics,
+                                                      std::function<bool()> leads = {});
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <memory>
 
+#include "baton/metrics.h"
 #include "baton/observe.h"
-#include "observe/metrics.h"
 
 namespace baton::observe {
 

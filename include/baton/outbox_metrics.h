@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
+#include "baton/metrics.h"
 #include "baton/relay.h"
-#include "observe/metrics.h"
 
 namespace baton::observe {
 
