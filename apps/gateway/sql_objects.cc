@@ -1,10 +1,11 @@
-#include "apps/gateway/sqlite_objects.h"
+#include "apps/gateway/sql_objects.h"
 
-#include <mutex>
-
-#include "apps/gateway/objects.sql.h"
+#include "apps/common/make_tables.h"
+#include "apps/gateway/postgres_objects.sql.h"
+#include "apps/gateway/sqlite_objects.sql.h"
 #include "baton/fence.h"
 #include "sql/connection.h"
+#include "sql/pool.h"
 #include "sql/transaction.h"
 
 namespace baton::gateway {
@@ -16,6 +17,7 @@ constexpr std::string_view kExecutionColumns =
     "name, request, target, phase, created_at, finished_at";
 constexpr std::int64_t kForgetAtOnce = 1000;
 constexpr Millis kStatementTimeout{5'000};
+constexpr std::size_t kSessions = 8;  // on PostgreSQL, for readers and for writers
 
 Time time_of(std::int64_t millis) { return Time(std::chrono::milliseconds(millis)); }
 std::int64_t millis(Time time) { return time.time_since_epoch().count(); }
@@ -58,11 +60,12 @@ Result<std::vector<Object>> all(const Result<sql::Rows>& rows, Object (*convert)
   return objects;
 }
 
-// Readers do not wait for a writer, and one connection each is enough: what takes time is the disk.
-class SqliteObjects final : public ObjectStore {
+// Readers do not wait for a writer. On SQLite one connection each is enough: what takes time is the
+// disk.
+class SqlObjects final : public ObjectStore {
  public:
-  SqliteObjects(std::unique_ptr<sql::Connection> reader, std::unique_ptr<sql::Connection> writer)
-      : reader_(std::move(reader)), writer_(std::move(writer)) {}
+  SqlObjects(const std::string& url, const sql::Options& options, std::size_t sessions)
+      : readers_(url, options, sessions), writers_(url, options, sessions) {}
 
   Result<std::optional<RemediationRequest>> request(const std::string& name) override {
     return first(read("SELECT " + columns_of_request() + " WHERE name = $1", {name}), to_request);
@@ -78,7 +81,7 @@ class SqliteObjects final : public ObjectStore {
   }
 
   Result<void> overtake(const Guard& guard) override {
-    return guarded(guard, [] { return Result<void>(); });
+    return guarded(guard, [](sql::Transaction&) { return Result<void>(); });
   }
 
   Result<bool> create(const RemediationRequest& request, const Guard& guard) override {
@@ -94,7 +97,7 @@ class SqliteObjects final : public ObjectStore {
   Result<std::optional<std::int64_t>> count_duplicate(const std::string& name, Time now) override {
     auto rows = write(
         "UPDATE gateway_request SET duplicates = duplicates + 1,"
-        " last_seen_at = max(last_seen_at, $2)"
+        " last_seen_at = CASE WHEN last_seen_at > $2 THEN last_seen_at ELSE $2 END"
         " WHERE name = $1 AND phase IN ('Pending', 'Running') RETURNING duplicates",
         {name, millis(now)});
     if (!rows) return rows.error();
@@ -103,11 +106,11 @@ class SqliteObjects final : public ObjectStore {
   }
 
   Result<std::vector<RemediationRequest>> startable_requests(std::size_t limit) override {
-    // Of a target's pending requests, SQLite takes the other columns from the row of the minimum.
     return all(read("SELECT name, fingerprint, target, signal, phase, duplicates, created_at,"
-                    " last_seen_at, execution FROM (SELECT *, min(created_at) FROM gateway_request"
-                    " WHERE phase = 'Pending' GROUP BY target) AS oldest"
-                    " WHERE NOT EXISTS (SELECT 1 FROM gateway_execution AS other"
+                    " last_seen_at, execution FROM (SELECT *, row_number()"
+                    " OVER (PARTITION BY target ORDER BY created_at, name) AS turn"
+                    " FROM gateway_request WHERE phase = 'Pending') AS oldest"
+                    " WHERE turn = 1 AND NOT EXISTS (SELECT 1 FROM gateway_execution AS other"
                     " WHERE other.target = oldest.target AND other.phase = 'Running'"
                     " AND other.request <> oldest.name)"
                     " ORDER BY created_at, name LIMIT $1",
@@ -117,11 +120,11 @@ class SqliteObjects final : public ObjectStore {
 
   Result<void> set_running(const std::string& request, const std::string& execution,
                            const Guard& guard) override {
-    return guarded(guard, [&] {
+    return guarded(guard, [&](sql::Transaction& transaction) {
       return plain(
-          writer_->query("UPDATE gateway_request SET phase = 'Running', execution = $2"
-                         " WHERE name = $1 AND phase = 'Pending'",
-                         {request, execution}));
+          transaction.query("UPDATE gateway_request SET phase = 'Running', execution = $2"
+                            " WHERE name = $1 AND phase = 'Pending'",
+                            {request, execution}));
     });
   }
 
@@ -140,6 +143,15 @@ class SqliteObjects final : public ObjectStore {
         {millis(now)});
     if (!rows) return rows.error();
     return rows->size();
+  }
+
+  Result<std::vector<RemediationRequest>> requests(std::optional<Phase> phase,
+                                                   std::size_t limit) override {
+    return all(read("SELECT name, fingerprint, target, '', phase, duplicates, created_at,"
+                    " last_seen_at, execution FROM gateway_request"
+                    " WHERE $1 = '' OR phase = $1 ORDER BY created_at DESC, name LIMIT $2",
+                    {phase ? word(*phase) : std::string(), static_cast<std::int64_t>(limit)}),
+               to_request);
   }
 
   Result<std::optional<WorkflowExecution>> execution(const std::string& name) override {
@@ -172,16 +184,17 @@ class SqliteObjects final : public ObjectStore {
 
   Result<bool> finish_execution(const std::string& name, Phase phase, Time now) override {
     bool finished = false;
-    const std::lock_guard lock(writing_);
-    auto done = writer_->transaction([&](sql::Transaction&) -> Result<void> {
-      auto rows = writer_->query(
+    auto writer = writers_.take();
+    if (!writer) return writer.error();
+    auto done = (*writer)->transaction([&](sql::Transaction& transaction) -> Result<void> {
+      auto rows = transaction.query(
           "UPDATE gateway_execution SET phase = $2, finished_at = $3"
           " WHERE name = $1 AND phase = 'Running' RETURNING target",
           {name, word(phase), millis(now)});
       if (!rows) return rows.error();
       finished = !rows->empty();
       if (!finished) return {};
-      return record({"execution finished", name, rows->front().text(0), now}, {});
+      return record(transaction, {"execution finished", name, rows->front().text(0), now}, {});
     });
     if (!done) return done.error();
     return finished;
@@ -225,77 +238,85 @@ class SqliteObjects final : public ObjectStore {
   }
 
   Result<sql::Rows> read(const std::string& sql, const sql::Values& values) {
-    const std::lock_guard lock(reading_);
-    return reader_->query(sql, values);
+    auto reader = readers_.take();
+    if (!reader) return reader.error();
+    return (*reader)->query(sql, values);
   }
 
   Result<sql::Rows> write(const std::string& sql, const sql::Values& values) {
-    const std::lock_guard lock(writing_);
-    return writer_->query(sql, values);
+    auto writer = writers_.take();
+    if (!writer) return writer.error();
+    return (*writer)->query(sql, values);
   }
 
   template <typename Body>
   Result<void> guarded(const Guard& guard, Body body) {
-    const std::lock_guard lock(writing_);
-    return writer_->transaction([&](sql::Transaction& transaction) -> Result<void> {
+    auto writer = writers_.take();
+    if (!writer) return writer.error();
+    return (*writer)->transaction([&](sql::Transaction& transaction) -> Result<void> {
       if (auto ok = transaction.fence(guard.tokens); !ok) return ok;
-      return body();
+      return body(transaction);
     });
   }
 
   Result<bool> insert(const std::string& sql, const sql::Values& values, const Event& event,
                       const Guard& guard) {
     bool inserted = false;
-    auto done = guarded(guard, [&]() -> Result<void> {
-      auto rows = writer_->query(sql, values);
+    auto done = guarded(guard, [&](sql::Transaction& transaction) -> Result<void> {
+      auto rows = transaction.query(sql, values);
       if (!rows) return rows.error();
       inserted = rows->affected() == 1;
       if (!inserted) return {};
-      return record(event, guard);
+      return record(transaction, event, guard);
     });
     if (!done) return done.error();
     return inserted;
   }
 
-  Result<void> record(const Event& event, const Guard& guard) {
+  static Result<void> record(sql::Transaction& transaction, const Event& event,
+                             const Guard& guard) {
     return plain(
-        writer_->query("INSERT INTO gateway_event (at, event, object, target, actor, token)"
-                       " VALUES ($1, $2, $3, $4, $5, $6)",
-                       {millis(event.at), event.what, event.object, event.target, guard.owner,
-                        static_cast<std::int64_t>(guard.token())}));
+        transaction.query("INSERT INTO gateway_event (at, event, object, target, actor, token)"
+                          " VALUES ($1, $2, $3, $4, $5, $6)",
+                          {millis(event.at), event.what, event.object, event.target, guard.owner,
+                           static_cast<std::int64_t>(guard.token())}));
   }
 
-  std::mutex reading_;
-  std::unique_ptr<sql::Connection> reader_;
-  std::mutex writing_;
-  std::unique_ptr<sql::Connection> writer_;
+  sql::Pool readers_;
+  sql::Pool writers_;
 };
 
+// A role that may only use the tables finds them there.
 Result<void> install(sql::Connection& database) {
-  auto made = database.transaction([](sql::Transaction& transaction) {
-    return transaction.script(std::string(embedded::apps_gateway::objects_sql));
-  });
-  if (!made) return made;
+  const bool postgres = database.kind() == sql::Kind::postgres;
   auto version = database.query("SELECT max(version) FROM gateway_meta");
-  if (!version) return version.error();
+  if (!version) {
+    auto made = apps::make_tables(database, postgres ? embedded::apps_gateway::postgres_objects_sql
+                                                     : embedded::apps_gateway::sqlite_objects_sql);
+    if (!made) return made;
+    auto fence = postgres ? install_fence(database.postgres()) : install_fence(database.sqlite());
+    if (!fence) return fence;
+    version = database.query("SELECT max(version) FROM gateway_meta");
+    if (!version) return version.error();
+  }
   if (version->front().integer(0) != 1) {
     return Error{.code = Code::bad_store,
-                 .message = "objects: the file was made by a newer version of baton-gateway"};
+                 .message = "objects: the tables were made by a newer version of baton-gateway"};
   }
-  return install_fence(database.sqlite());
+  return {};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ObjectStore>> open_sqlite_objects(std::string_view url) {
-  const sql::Options options{.name = "objects", .statement_timeout = kStatementTimeout};
-  auto writer = sql::Connection::open(std::string(url), options);
-  if (!writer) return writer.error();
-  if (auto ok = install(**writer); !ok) return ok.error();
-  auto reader = sql::Connection::open(std::string(url), options);
-  if (!reader) return reader.error();
+Result<std::unique_ptr<ObjectStore>> open_sql_objects(std::string_view url) {
+  const sql::Options options{
+      .name = "objects", .application = "baton-gateway", .statement_timeout = kStatementTimeout};
+  auto database = sql::Connection::open(std::string(url), options);
+  if (!database) return database.error();
+  if (auto ok = install(**database); !ok) return ok.error();
+  const std::size_t sessions = (*database)->kind() == sql::Kind::postgres ? kSessions : 1;
   return std::unique_ptr<ObjectStore>(
-      std::make_unique<SqliteObjects>(std::move(*reader), std::move(*writer)));
+      std::make_unique<SqlObjects>(std::string(url), options, sessions));
 }
 
 }  // namespace baton::gateway

@@ -6,7 +6,7 @@
 #include "sql/connection.h"
 #include "sql/transaction.h"
 
-namespace baton::warehouse {
+namespace baton::apps {
 
 // CREATE … IF NOT EXISTS, one process at a time: PostgreSQL refuses two at once.
 [[nodiscard]] inline Result<void> make_tables(sql::Connection& database, std::string_view schema) {
@@ -19,4 +19,4 @@ namespace baton::warehouse {
   });
 }
 
-}  // namespace baton::warehouse
+}  // namespace baton::apps
