@@ -1,11 +1,14 @@
 # How every target of the tree is made.
 #
 #   baton_component(NAME SOURCES file... [DEPENDS component...] [OPTIONAL_DEPENDS component...]
-#                   [PRIVATE_LIBS target...])
+#                   [PUBLIC_LIBS target...] [PRIVATE_LIBS target...])
 #       The installed library baton_NAME, also known as baton::NAME. OPTIONAL_DEPENDS are linked if
 #       they are part of this build, and then the sources see BATON_HAS_<COMPONENT> defined to 1.
-#       PRIVATE_LIBS are third-party targets; the package finds them again for its users.
-#   baton_program(NAME SOURCES file... [LIBS target...] [INSTALL])
+#       PUBLIC_LIBS and PRIVATE_LIBS are third-party targets; the package finds them again for its
+#       users. The public ones are of libraries whose handles users pass to functions of Baton: they
+#       get its headers as well.
+#   baton_program(NAME SOURCES file... [LIBS target...] [INSTALL] [COMPONENT runtime|apps])
+#       With INSTALL part of an installation, of `runtime` or of that component. See BatonDeb.cmake.
 #   baton_internal_library(NAME [OBJECT] SOURCES file... [LIBS target...] [PRIVATE_LIBS target...])
 #       What several programs of the tree share; not installed.
 #   baton_test_library(...)
@@ -42,7 +45,12 @@ if(PROJECT_IS_TOP_LEVEL AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
-add_custom_target(programs)  # all that is installed
+if(PROJECT_IS_TOP_LEVEL)
+  set(BATON_PROGRAMS_TARGET programs)
+else()
+  set(BATON_PROGRAMS_TARGET baton_programs)  # a project around this one may have programs too
+endif()
+add_custom_target(${BATON_PROGRAMS_TARGET})  # all that is installed
 
 # These exist even if no test carries the label yet, so that a script can always build them.
 foreach(label IN ITEMS unit conformance)
@@ -133,10 +141,13 @@ endfunction()
 
 # Where a program or library finds the libraries of Baton: beside itself, never in the directory in
 # which it is started. The build tree has the same folders and entries as an installation: else CMake
-# leaves room for the installed path by empty entries, and those mean the current directory.
+# leaves room for the installed path by empty entries, and those mean the current directory. Without
+# libraries to find there is no entry at all.
 function(baton_find_libraries_in target directory)
-  set_target_properties(${target} PROPERTIES
-    INSTALL_RPATH "${directory}" BUILD_WITH_INSTALL_RPATH ON)
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
+  if(BUILD_SHARED_LIBS)
+    set_target_properties(${target} PROPERTIES INSTALL_RPATH "${directory}")
+  endif()
 endfunction()
 
 # Headers are then read once a component, and not once a file; the other presets see that each file
@@ -153,7 +164,8 @@ function(baton_compile_together target)
 endfunction()
 
 function(baton_component NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;OPTIONAL_DEPENDS;PRIVATE_LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
+    "SOURCES;DEPENDS;OPTIONAL_DEPENDS;PUBLIC_LIBS;PRIVATE_LIBS")
   _baton_reject_unknown_arguments(baton_component ${NAME})
   set(target baton_${NAME})
   add_library(${target} ${arg_SOURCES})
@@ -187,14 +199,21 @@ function(baton_component NAME)
       list(APPEND depends ${dependency})
     endif()
   endforeach()
-  baton_link_private(${target} packages ${arg_PRIVATE_LIBS})
-  baton_export_component(${NAME} "${depends}" "${packages}")
-  add_dependencies(programs ${target})
+  baton_link_public(${target} public_packages ${arg_PUBLIC_LIBS})
+  baton_link_private(${target} private_packages ${arg_PRIVATE_LIBS})
+  set(packages ${public_packages} ${private_packages})
+  if(BATON_INSTALL)
+    baton_export_component(${NAME} "${depends}" "${packages}")
+  endif()
+  add_dependencies(${BATON_PROGRAMS_TARGET} ${target})
 endfunction()
 
 function(baton_program NAME)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL" "" "SOURCES;LIBS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSTALL" "COMPONENT" "SOURCES;LIBS")
   _baton_reject_unknown_arguments(baton_program ${NAME})
+  if(NOT arg_COMPONENT)
+    set(arg_COMPONENT runtime)
+  endif()
   add_executable(${NAME} ${arg_SOURCES})
   baton_target_defaults(${NAME})
   baton_harden(${NAME})
@@ -203,8 +222,12 @@ function(baton_program NAME)
   if(arg_INSTALL)
     baton_find_libraries_in(${NAME} "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     set_property(GLOBAL APPEND PROPERTY BATON_INSTALLED_PROGRAMS ${NAME})
-    install(TARGETS ${NAME} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
-    add_dependencies(programs ${NAME})
+    set_target_properties(${NAME} PROPERTIES BATON_COMPONENT ${arg_COMPONENT})
+    if(BATON_INSTALL)
+      install(TARGETS ${NAME} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}"
+        COMPONENT ${arg_COMPONENT})
+    endif()
+    add_dependencies(${BATON_PROGRAMS_TARGET} ${NAME})
   endif()
 endfunction()
 

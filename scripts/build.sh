@@ -9,7 +9,7 @@ export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS:-pch_defines,time_macros,include_fi
 configure() {
   local log
   case $1 in
-    release | debug | asan | tsan) need "${build_packages[@]}" ;;
+    release | package | debug | asan | tsan) need "${build_packages[@]}" ;;
     clang) need "${build_packages[@]}" "${clang_packages[@]}" ;;
     *) die "no preset $1" ;;
   esac

@@ -44,11 +44,13 @@ check_dependencies() {
     done < <(sed -nE 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"([^"]+)".*/\1/p' "$file")
   done < <(our_files 'src/*.h' 'src/*.cc' 'apps/*.h' 'apps/*.cc')
 
-  # The public headers are the manual: the standard library and each other, nothing else.
+  # The public headers are the manual: the standard library and each other, nothing else. The one
+  # for C has C's.
   local public
   mapfile -t public < <(our_files 'include/*.h')
   if grep -nE '^[[:space:]]*#[[:space:]]*include[[:space:]]*("[^b]|"b[^a]|<[^>]*[./])' \
-    "${public[@]}" /dev/null; then
+    "${public[@]}" /dev/null |
+    grep -vE '^include/baton/baton\.h:[0-9]+:#include <std(def|int)\.h>$'; then
     echo "a public header includes more than the standard library and baton/"
     status=1
   fi
@@ -67,6 +69,13 @@ check_tests_are_wired() {
       status=1
     fi
   done < <(our_files 'tests/*_test.cc')
+  while read -r file; do
+    file=${file%.py}
+    if ! grep -qwF -- "${file##*/}" "${file%/*}/CMakeLists.txt"; then
+      echo "$file.py: no CMakeLists.txt runs it"
+      status=1
+    fi
+  done < <(our_files 'tests/*/test_*.py')
   return $status
 }
 

@@ -4,7 +4,10 @@ build_packages=(g++ ccache cmake ninja-build pkg-config libpq-dev libsqlite3-dev
   libcurl4-openssl-dev libyaml-cpp-dev libcli11-dev nlohmann-json3-dev libfmt-dev libgtest-dev
   libboost-dev libssl-dev librabbitmq-dev prometheus-cpp-dev)
 test_packages=(postgresql pgbouncer redis-server etcd-server rabbitmq-server openssl prometheus
-  systemd)
+  systemd groff-base python3 python3-pip python3-psycopg python3-psycopg2 python3-setuptools
+  python3-wheel dpkg-dev fish zsh)
+deb_packages=(dpkg-dev lintian)
+chroot_packages=(debootstrap)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format-14)
 tidy_packages=(clang-tidy-14)
@@ -84,6 +87,7 @@ cmd_setup() {
   local kube=()
   find_kube || kube=("${kube_packages[@]}") # only to build the one that is missing
   need "${kube[@]}" "${build_packages[@]}" "${test_packages[@]}" "${bench_packages[@]}" \
-    "${format_packages[@]}" "${tidy_packages[@]}" "${clang_packages[@]}"
+    "${format_packages[@]}" "${tidy_packages[@]}" "${clang_packages[@]}" \
+    "${deb_packages[@]}" "${chroot_packages[@]}"
   phase "everything is installed"
 }

@@ -87,6 +87,10 @@ torture_documents() {
 
 # The name of a test is its promise. Read from the sources, so that no list can be out of date.
 cmd_promises() {
+  { promises_in_cc && promises_in_python; } | grep -E -- "${1:-}"
+}
+
+promises_in_cc() {
   our_files 'tests/*_test.cc' | sort | while read -r file; do
     awk -v file="$file" '
       /^(TYPED_)?TEST(_F|_P)?\(/ { text = ""; open = 1 }
@@ -98,5 +102,16 @@ cmd_promises() {
         gsub(/_/, " ", part[2])
         printf "%s: %s  (%s)\n", part[1], part[2], file
       }' "$file"
-  done | grep -E -- "${1:-}"
+  done
+}
+
+promises_in_python() {
+  our_files 'tests/*/test_*.py' | sort | while read -r file; do
+    awk -v file="$file" '
+      /^class / { suite = $2; sub(/\(.*/, "", suite) }
+      /^    def test_/ {
+        name = $2; sub(/^test_/, "", name); sub(/\(.*/, "", name); gsub(/_/, " ", name)
+        printf "%s: %s  (%s)\n", suite, name, file
+      }' "$file"
+  done
 }

@@ -50,6 +50,7 @@ class Parser {
  public:
   Parser() : program_("documents", kAbout) {
     program_.footer(kExamples);
+    add_manual();
     for (const KnownService& service : all_services()) add_service(service);
     add_others();
   }
@@ -155,6 +156,22 @@ class Parser {
         "of --config (lock-ttl: 10s, or under the name of the service).");
     services_.emplace_back(name, command);
     if (name == "audit") add_verify_audit(command);
+  }
+
+  void add_manual() {
+    program_.manual({"NAME", {{"", "five services that process documents and talk by events"}}});
+    program_.manual({"ENVIRONMENT",
+                     {{"DOCUMENTS_CONFIG", "The file of settings, if --config is not given."},
+                      {"DOCUMENTS_POSTGRES",
+                       "Of up, verify and trace: the server, if --postgres is not given."},
+                      {"DOCUMENTS_RABBITMQ", "Of up: the broker, if --rabbitmq is not given."},
+                      {"DOCUMENTS_DATABASE, DOCUMENTS_BROKER, ...",
+                       "Any option of a service, in upper case and with underscores."}}});
+    program_.manual({"FILES",
+                     {{"/etc/documents/documents.yaml",
+                       "The settings of the services that systemd starts, as documents@ingestion."},
+                      {"/etc/documents/SERVICE.env",
+                       "Variables of one of them, such as URLs with passwords."}}});
   }
 
   void add_verify_audit(Command audit) {

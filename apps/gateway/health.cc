@@ -1,6 +1,7 @@
 #include "apps/gateway/health.h"
 
 #include "apps/gateway/json.h"
+#include "apps/gateway/object_routes.h"
 
 namespace baton::gateway {
 namespace {
@@ -14,13 +15,6 @@ http::Response ready(LockClient& locks, ObjectStore& objects) {
     return unavailable("the store of the objects does not answer", object.error());
   }
   return {.body = "{\"status\":\"ready\"}\n"};
-}
-
-http::Response show_request(const http::Request& asked, ObjectStore& objects) {
-  auto request = objects.request(std::string(asked.parameter("name")));
-  if (!request) return unavailable("the store of the objects does not answer", request.error());
-  if (!*request) return http::error_response(404, "not_found", "there is no such request");
-  return {.body = to_json(**request)};
 }
 
 }  // namespace
@@ -38,8 +32,7 @@ void add_common_routes(http::Router& router, const LockClient& locks,
     return http::Response{.body = metrics.text(),
                           .content_type = std::string(observe::Metrics::kContentType)};
   });
-  router.add("GET", "/requests/{name}",
-             [objects](const http::Request& asked) { return show_request(asked, *objects); });
+  add_object_routes(router, objects);
 }
 
 std::function<void(const http::Served&)> counting(observe::Metrics& metrics,

@@ -4,8 +4,8 @@
 
 #include "apps/gateway/objects.h"
 #include "baton/locks.h"
+#include "baton/metrics.h"
 #include "http/server.h"
-#include "observe/metrics.h"
 
 namespace baton::gateway {
 

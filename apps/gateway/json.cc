@@ -25,9 +25,7 @@ Json describe(const WorkflowExecution& execution) {
   return json;
 }
 
-}  // namespace
-
-std::string to_json(const RemediationRequest& request) {
+Json describe(const RemediationRequest& request) {
   Json json = {{"name", request.name},
                {"fingerprint", request.fingerprint},
                {"target", request.target.text()},
@@ -36,16 +34,49 @@ std::string to_json(const RemediationRequest& request) {
                {"created", timestamp(request.created)},
                {"lastSeen", timestamp(request.last_seen)}};
   if (!request.execution.empty()) json["workflowExecution"] = request.execution;
+  return json;
+}
+
+template <typename Object>
+std::string list(const char* name, const std::vector<Object>& objects) {
+  Json all = Json::array();
+  for (const auto& object : objects) all.push_back(describe(object));
+  return dump({{name, all}});
+}
+
+}  // namespace
+
+std::string to_json(const RemediationRequest& request) {
+  Json json = describe(request);
   json["signal"] = parse_json(request.signal);
   return dump(json);
 }
 
 std::string to_json(const WorkflowExecution& execution) { return dump(describe(execution)); }
 
+std::string to_json(const std::vector<RemediationRequest>& requests) {
+  return list("remediationRequests", requests);
+}
+
 std::string to_json(const std::vector<WorkflowExecution>& executions) {
-  Json list = Json::array();
-  for (const auto& execution : executions) list.push_back(describe(execution));
-  return dump({{"workflowExecutions", list}});
+  return list("workflowExecutions", executions);
+}
+
+// An Alertmanager repeats a notification that was answered 5xx, and drops one that was answered
+// 4xx: so what is wrong with one alert must not cost the others their answer.
+http::Response notified(const std::vector<std::pair<std::string, http::Response>>& alerts) {
+  Json results = Json::array();
+  http::Response response;
+  for (const auto& [name, answer] : alerts) {
+    Json result = {{"alertName", name}};
+    result.update(parse_json(answer.body));
+    results.push_back(std::move(result));
+    if (answer.status < 500) continue;
+    response.status = 503;
+    response.headers = answer.headers;  // Retry-After
+  }
+  response.body = dump({{"alerts", results}});
+  return response;
 }
 
 http::Response created(const RemediationRequest& request) {

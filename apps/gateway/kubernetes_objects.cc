@@ -93,6 +93,11 @@ class KubernetesObjects final : public ObjectStore {
     });
   }
 
+  Result<std::vector<RemediationRequest>> requests(std::optional<Phase> phase,
+                                                   std::size_t limit) override {
+    return newest(requests_, phase, limit);
+  }
+
   Result<void> overtake(const Guard&) override { return {}; }
 
   Result<bool> create(const RemediationRequest& request, const Guard& guard) override {
@@ -190,17 +195,7 @@ class KubernetesObjects final : public ObjectStore {
 
   Result<std::vector<WorkflowExecution>> executions(std::optional<Phase> phase,
                                                     std::size_t limit) override {
-    const bool active = phase && is_active(*phase);
-    auto listed = executions_.list(active ? select_active() : std::string(), Executions::now());
-    if (!listed) return listed.error();
-    std::sort(listed->begin(), listed->end(),
-              [](const auto& one, const auto& other) { return older(other, one); });
-    std::vector<WorkflowExecution> found;
-    for (auto& record : *listed) {
-      if (found.size() == limit) break;
-      if (!phase || record.object.phase == *phase) found.push_back(std::move(record.object));
-    }
-    return found;
+    return newest(executions_, phase, limit);
   }
 
   Result<bool> create(const WorkflowExecution& execution, const Guard& guard) override {
@@ -240,6 +235,23 @@ class KubernetesObjects final : public ObjectStore {
   }
 
  private:
+  template <typename Object>
+  static Result<std::vector<Object>> newest(KubernetesResource<Object>& resource,
+                                            std::optional<Phase> phase, std::size_t limit) {
+    const bool active = phase && is_active(*phase);
+    auto listed =
+        resource.list(active ? select_active() : std::string(), KubernetesResource<Object>::now());
+    if (!listed) return listed.error();
+    std::sort(listed->begin(), listed->end(),
+              [](const auto& one, const auto& other) { return older(other, one); });
+    std::vector<Object> found;
+    for (auto& record : *listed) {
+      if (found.size() == limit) break;
+      if (!phase || record.object.phase == *phase) found.push_back(std::move(record.object));
+    }
+    return found;
+  }
+
   // False: it had ended before, or is not there.
   template <typename Object>
   static Result<bool> end(KubernetesResource<Object>& resource, const std::string& name,

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <string>
 
+#include "baton/metrics.h"
 #include "baton/result.h"
-#include "observe/metrics.h"
 
 namespace baton::gateway {
 

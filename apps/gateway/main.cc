@@ -11,7 +11,7 @@
 #include "apps/gateway/options.h"
 #include "apps/gateway/orchestrator.h"
 #include "apps/gateway/signal_gateway.h"
-#include "observe/lock_metrics.h"
+#include "baton/lock_metrics.h"
 
 namespace baton::gateway {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "apps/gateway/kubernetes_objects.h"
-#include "apps/gateway/sqlite_objects.h"
+#include "apps/gateway/sql_objects.h"
 #include "baton/locks.h"
 
 namespace baton::gateway {
@@ -53,18 +53,22 @@ Guard guard_of(const Lease& lease, std::string owner) {
 }
 
 Result<std::unique_ptr<ObjectStore>> open_objects(std::string_view url) {
-  if (url.starts_with("sqlite:")) return open_sqlite_objects(url);
+  for (const std::string_view scheme : {"sqlite:", "postgres:", "postgresql:"}) {
+    if (url.starts_with(scheme)) return open_sql_objects(url);
+  }
   if (url.starts_with("k8s:")) {
 #if BATON_HAS_STORE_KUBERNETES
     return open_kubernetes_objects(url);
 #else
-    return Error{.code = Code::unsupported,
-                 .message = "this build keeps no objects on Kubernetes; use sqlite:PATH"};
+    return Error{
+        .code = Code::unsupported,
+        .message = "this build keeps no objects on Kubernetes; use sqlite:PATH or postgres://…"};
 #endif
   }
-  return Error{.code = Code::bad_url,
-               .message = "objects are kept in sqlite:PATH or k8s://NAMESPACE, not in '" +
-                          redact_url(url) + "'"};
+  return Error{
+      .code = Code::bad_url,
+      .message = "objects are kept in sqlite:PATH, postgres://… or k8s://NAMESPACE, not in '" +
+                 redact_url(url) + "'"};
 }
 
 }  // namespace baton::gateway

@@ -80,6 +80,9 @@ class ObjectStore {
   virtual Result<std::optional<RemediationRequest>> request(const std::string& name) = 0;
   virtual Result<std::optional<RemediationRequest>> active_request(
       const std::string& fingerprint) = 0;
+  // The newest first, without their signals.
+  virtual Result<std::vector<RemediationRequest>> requests(std::optional<Phase> phase,
+                                                           std::size_t limit) = 0;
 
   // From now on nobody writes who was given the lock before this guard. Ask for it before the look
   // that a creation depends on: who slept through the end of its lease has perhaps looked before,
@@ -115,7 +118,7 @@ class ObjectStore {
   virtual Result<std::size_t> forget(Time before) = 0;
 };
 
-// sqlite:PATH, or k8s://[namespace] with the options of the lock store.
+// sqlite:PATH, postgres://…, or k8s://[namespace] with the options of the lock store.
 [[nodiscard]] Result<std::unique_ptr<ObjectStore>> open_objects(std::string_view url);
 
 }  // namespace baton::gateway

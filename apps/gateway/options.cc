@@ -24,6 +24,15 @@ constexpr const char* kExamples =
     "    http://127.0.0.1:8080/signals\n"
     "'baton-gateway signals --help' shows the options.";
 
+void add_manual(Program& program) {
+  program.manual({"NAME", {{"", "turn signals into workflow executions, each once"}}});
+  program.manual({"ENVIRONMENT",
+                  {{"BATON_STORE", "Where the locks are, if --store is not given."},
+                   {"BATON_GATEWAY_TOKEN",
+                    "What clients must send as bearer token, if --token-file is not "
+                    "given."}}});
+}
+
 // As they are typed.
 struct Words {
   std::string listen;
@@ -52,7 +61,7 @@ void add_common(Command app, Words& words, const char* listen) {
           "sqlite:gateway.db")
       .type("URL")
       .not_empty("name a store, or leave the option out");
-  app.add("--objects", words.objects, "Where the objects are: sqlite:PATH, k8s://…")
+  app.add("--objects", words.objects, "Where the objects are: sqlite:PATH, postgres://…, k8s://…")
       .type("URL")
       .shows_default();
   app.add("--owner", words.owner, "Who we are, for people; default HOST:PID").type("WHO");
@@ -125,10 +134,11 @@ Parsed parse_command_line(const std::vector<std::string>& given) {
   Words words;
   Program program("baton-gateway", kAbout);
   program.footer(kExamples);
+  add_manual(program);
   const char* signals_listen = "127.0.0.1:8080";
   const char* orchestrator_listen = "127.0.0.1:8081";
   auto signals = program.add_command(
-      "signals", "Take signals: POST /signals",
+      "signals", "Take signals: POST /signals, and /alertmanager for Prometheus",
       "  baton-gateway signals --listen 0.0.0.0:8080 --store postgres://baton@db/locks\n"
       "  baton-gateway signals --listen 127.0.0.1:0 --store sqlite:locks.db "
       "--objects sqlite:objects.db\n"

@@ -10,7 +10,6 @@ namespace baton::gateway {
 namespace {
 
 constexpr std::size_t kAtOnce = 256;
-constexpr std::size_t kMaxListed = 1000;
 constexpr Millis kPauseAfterTrouble{1000};
 constexpr Millis kCleanEvery{60'000};
 constexpr const char* kRequeues = "ro_requeues_total";
@@ -128,31 +127,8 @@ void Orchestrator::clean_up() {
 }
 
 void Orchestrator::add_routes(http::Router& router) {
-  router.add("GET", "/executions", [this](const http::Request& request) { return list(request); });
-  router.add("GET", "/executions/{name}",
-             [this](const http::Request& request) { return show(request); });
   router.add("POST", "/executions/{name}/finish",
              [this](const http::Request& request) { return finish(request); });
-}
-
-http::Response Orchestrator::list(const http::Request& request) {
-  std::optional<Phase> phase;
-  if (const auto* text = http::find(request.query, "phase")) {
-    phase = parse_phase(*text);
-    if (!phase) {
-      return http::error_response(400, "bad_request", "phase is Running, Completed or Failed");
-    }
-  }
-  auto executions = objects_->executions(phase, kMaxListed);
-  if (!executions) return no_objects(executions.error());
-  return {.body = to_json(*executions)};
-}
-
-http::Response Orchestrator::show(const http::Request& request) {
-  auto execution = objects_->execution(std::string(request.parameter("name")));
-  if (!execution) return no_objects(execution.error());
-  if (!*execution) return http::error_response(404, "not_found", "there is no such execution");
-  return {.body = to_json(**execution)};
 }
 
 http::Response Orchestrator::finish(const http::Request& request) {

@@ -57,8 +57,6 @@ class Orchestrator {
   Verdict start(const RemediationRequest& request, const Guard& guard);
   void clean_up();
   http::Response finish(const http::Request& request);
-  http::Response list(const http::Request& request);
-  http::Response show(const http::Request& request);
 
   LockClient locks_;
   const std::shared_ptr<ObjectStore> objects_;

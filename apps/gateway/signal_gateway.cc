@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "apps/gateway/alertmanager.h"
 #include "apps/gateway/digest.h"
 #include "apps/gateway/json.h"
 #include "apps/gateway/log.h"
@@ -57,6 +58,30 @@ class SignalGateway::Wait {
   std::shared_ptr<SignalGateway> gateway_;
 };
 
+// Answers when the last of its alerts has been answered.
+class SignalGateway::Notification {
+ public:
+  Notification(const std::vector<Alert>& alerts, http::Reply reply)
+      : reply_(std::move(reply)), left_(alerts.size()) {
+    for (const Alert& alert : alerts) answers_.emplace_back(alert.name, http::Response{});
+    if (left_ == 0) reply_(notified(answers_));
+  }
+  void answer(std::size_t alert, http::Response response) {
+    {
+      const std::lock_guard lock(mutex_);
+      answers_[alert].second = std::move(response);
+      if (--left_ > 0) return;
+    }
+    reply_(notified(answers_));
+  }
+
+ private:
+  const http::Reply reply_;
+  std::mutex mutex_;
+  std::size_t left_;
+  std::vector<std::pair<std::string, http::Response>> answers_;
+};
+
 SignalGateway::SignalGateway(LockClient locks, std::shared_ptr<ObjectStore> objects,
                              std::shared_ptr<http::WorkerPool> workers,
                              std::shared_ptr<observe::Metrics> metrics, GatewayOptions options)
@@ -84,22 +109,52 @@ void SignalGateway::add_routes(http::Router& router) {
       [self = shared_from_this()](const http::Request& request, const http::Reply& reply) {
         self->handle(request, reply);
       });
+  router.add_async(
+      "POST", "/alertmanager",
+      [self = shared_from_this()](const http::Request& request, const http::Reply& reply) {
+        self->handle_notification(request, reply);
+      });
+}
+
+http::Response SignalGateway::reject(const Error& error) {
+  rejected_.add();
+  return http::error_response(400, to_string(error.code), error.message);
 }
 
 void SignalGateway::handle(const http::Request& request, const http::Reply& reply) {
   auto signal = parse_signal(request.body);
-  if (!signal) {
-    rejected_.add();
-    return reply(http::error_response(400, to_string(signal.error().code), signal.error().message));
+  if (!signal) return reply(reject(signal.error()));
+  handle_signal(std::move(*signal), std::string(request.header("x-correlation-id")), reply);
+}
+
+void SignalGateway::handle_notification(const http::Request& request, const http::Reply& reply) {
+  auto alerts = parse_notification(request.body);
+  if (!alerts) return reply(reject(alerts.error()));
+  const std::string correlation_id(request.header("x-correlation-id"));
+  const auto notification = std::make_shared<Notification>(*alerts, reply);
+  for (std::size_t i = 0; i < alerts->size(); ++i) {
+    const http::Reply answer([notification, i](http::Response response) {
+      notification->answer(i, std::move(response));
+    });
+    auto& signal = (*alerts)[i].signal;
+    if (signal) {
+      handle_signal(std::move(*signal), correlation_id, answer);
+    } else {
+      answer(reject(signal.error()));
+    }
   }
+}
+
+void SignalGateway::handle_signal(Signal signal, std::string correlation_id,
+                                  const http::Reply& reply) {
   // An active request is as well seen without the lock: only making one needs it. So a storm of
   // reports of the same does not queue up.
-  const observe::LogScope scope{{"correlationId", std::string(request.header("x-correlation-id"))},
-                                {"fingerprint", signal->fingerprint}};
-  auto answer = answer_duplicate(*signal);
+  const observe::LogScope scope{{"correlationId", std::move(correlation_id)},
+                                {"fingerprint", signal.fingerprint}};
+  auto answer = answer_duplicate(signal);
   if (!answer) return reply(no_objects(answer.error()));
   if (*answer) return reply(std::move(**answer));
-  lock_and_create(std::move(*signal), reply);
+  lock_and_create(std::move(signal), reply);
 }
 
 Result<std::optional<http::Response>> SignalGateway::answer_duplicate(const Signal& signal) {

@@ -45,9 +45,16 @@ class SignalGateway : public std::enable_shared_from_this<SignalGateway> {
   // Answers a POST /signals. Call it on a worker.
   void handle(const http::Request& request, const http::Reply& reply);
 
+  // Answers a POST /alertmanager, each of its alerts as a signal. Call it on a worker.
+  void handle_notification(const http::Request& request, const http::Reply& reply);
+
  private:
   struct Waits;
   class Wait;
+  class Notification;
+
+  http::Response reject(const Error& error);
+  void handle_signal(Signal signal, std::string correlation_id, const http::Reply& reply);
 
   // The answer if there is an active request; nothing if one has to be made.
   Result<std::optional<http::Response>> answer_duplicate(const Signal& signal);

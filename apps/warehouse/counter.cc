@@ -6,9 +6,9 @@
 #include "apps/warehouse/observed_event.h"
 #include "baton/broker.h"
 #include "baton/consumer.h"
-#include "observe/consumer_metrics.h"
+#include "baton/consumer_metrics.h"
+#include "baton/metrics_server.h"
 #include "observe/event_logging.h"
-#include "observe/metrics_server.h"
 
 namespace baton::warehouse {
 namespace {

@@ -5,8 +5,8 @@
 #include <libpq-fe.h>
 #include <sqlite3.h>
 
+#include "apps/common/make_tables.h"
 #include "apps/warehouse/effects.sql.h"
-#include "apps/warehouse/make_tables.h"
 #include "baton/inbox.h"
 
 namespace baton::warehouse {
@@ -43,7 +43,7 @@ Result<void> install_effects(sql::Connection& database) {
   const auto inbox = database.kind() == sql::Kind::postgres ? install_inbox(database.postgres())
                                                             : install_inbox(database.sqlite());
   if (!inbox) return inbox;
-  return make_tables(database, embedded::apps_warehouse::effects_sql);
+  return apps::make_tables(database, embedded::apps_warehouse::effects_sql);
 }
 
 Handled add_effect(Handling& handling, const std::string& counted_by) {

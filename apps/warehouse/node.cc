@@ -3,9 +3,9 @@
 #include "apps/warehouse/publishing.h"
 #include "apps/warehouse/type_poller.h"
 #include "apps/warehouse/watcher.h"
-#include "observe/job_metrics.h"
-#include "observe/lock_metrics.h"
-#include "observe/metrics_server.h"
+#include "baton/job_metrics.h"
+#include "baton/lock_metrics.h"
+#include "baton/metrics_server.h"
 
 namespace baton::warehouse {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "apps/warehouse/config.h"
 #include "baton/locks.h"
+#include "baton/metrics.h"
 #include "observe/log.h"
-#include "observe/metrics.h"
 
 namespace baton::warehouse {
 

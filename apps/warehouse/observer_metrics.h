@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "observe/metrics.h"
+#include "baton/metrics.h"
 
 namespace baton::warehouse {
 

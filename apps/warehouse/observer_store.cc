@@ -1,4 +1,5 @@
 #include "apps/warehouse/observer_store.h"
+#include "apps/common/make_tables.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,7 +7,6 @@
 #include <unordered_set>
 
 #include "apps/warehouse/data.sql.h"
-#include "apps/warehouse/make_tables.h"
 #include "apps/warehouse/observed_event.h"
 #include "baton/fence.h"
 #include "baton/outbox.h"
@@ -100,7 +100,7 @@ Result<void> ObserverStore::install() {
   auto outbox =
       postgres ? install_outbox(database_.postgres()) : install_outbox(database_.sqlite());
   if (!outbox) return outbox;
-  return make_tables(database_, embedded::apps_warehouse::data_sql);
+  return apps::make_tables(database_, embedded::apps_warehouse::data_sql);
 }
 
 Result<void> ObserverStore::add_observer(const std::string& type, const std::string& name,

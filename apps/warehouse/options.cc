@@ -25,6 +25,13 @@ constexpr const char* kExamples =
     "  warehouse verify --wait 2m\n"
     "'warehouse node --help' shows the options of a node.";
 
+void add_manual(Program& program) {
+  program.manual({"NAME", {{"", "observe orders, inventory and tasks; each row is one event"}}});
+  program.manual({"ENVIRONMENT",
+                  {{"BATON_STORE", "Where the locks are, if --store is not given."},
+                   {"BATON_BROKER", "Where events are published, if --broker is not given."}}});
+}
+
 // As they are typed.
 struct Words {
   std::string config;
@@ -198,6 +205,7 @@ Parsed parse_command_line(const std::vector<std::string>& given) {
   Words words;
   Program program("warehouse", kAbout);
   program.footer(kExamples);
+  add_manual(program);
   auto node = program.add_command("node", "Run a node: poll all observers, with all other nodes");
   add_node(node, words);
   auto count = program.add_command("count", "Consume the events: count each once");

@@ -8,10 +8,10 @@
 
 #include "baton/broker.h"
 #include "baton/locks.h"
+#include "baton/metrics.h"
+#include "baton/outbox_metrics.h"
 #include "baton/relay.h"
 #include "observe/event_logging.h"
-#include "observe/metrics.h"
-#include "observe/outbox_metrics.h"
 
 namespace baton::warehouse {
 

@@ -1,10 +1,10 @@
 // What counting costs: the same pairs on the fastest store, with and without metrics.
 
+#include "baton/lock_metrics.h"
 #include "harness/slices.h"
 #include "harness/statistics.h"
 #include "locks/callers.h"
 #include "locks/rows.h"
-#include "observe/lock_metrics.h"
 
 namespace baton::bench {
 namespace {

@@ -30,7 +30,7 @@ class Stage {
   Actor& enter(std::string name, const std::vector<std::string>& words,
                const std::string& log = "");
   void kill(Actor& actor);
-  void stop_all();  // whoever is left, at once
+  void stop_all();  // every process that is left, at once
   [[nodiscard]] std::vector<Actor>& actors() { return actors_; }
 
   void say(const std::string& what);

@@ -24,6 +24,7 @@
 //   a message that is no event   DEAD at once, with its bytes and the reason
 //   the database is away         the consumer waits: nothing is acknowledged, no retry is used
 //   ten different events fail    one at a time is tried until one succeeds, and no retry is used
+//                                in the first two hours of an event's trouble
 //   the process dies             the broker delivers again; an event that kills the process again
 //                                and again ends as DEAD, like one that fails
 //
@@ -206,6 +207,10 @@ struct ConsumerOptions {
   // breaker_pause, until one succeeds; 0: never.
   int breaker_after = 10;
   Millis breaker_pause{1'000};
+  // Until an event has been in trouble for so long, these tries use no retry of it: what handlers
+  // need may be away. From then on they do, so that events which fail for reasons of their own end
+  // as DEAD also if no other succeeds meanwhile. 0: they always do.
+  Millis breaker_patience{7'200'000};
 
   // Events of a later version are dead letters; 0: any version.
   std::int32_t max_version = 0;

@@ -103,6 +103,21 @@ struct ElectorOptions {
   Metadata metadata;  // said of this replica while it leads
   Clock* clock = nullptr;
 
+  // Which candidate should lead. When a term ends, the lock goes to the candidate of the highest
+  // priority that waits, and of several to the first in the queue; one without a priority counts as
+  // 0. Give all replicas of an election a priority or none: one without does not look at those of
+  // others. Needs a store that hands over to a named node, which postgres-advisory: does not.
+  std::optional<int> priority;
+  bool preempt = false;     // also take over from a leader of a lower priority, by asking it to go
+  bool never_lead = false;  // do not stand: only tell on_new_leader who leads
+
+  // Whether this replica is fit to lead; an error says why not. Asked every health_interval on a
+  // thread of its own, and one that has not answered for that long counts as an error. Until the
+  // first good answer, and after a bad one, this replica does not stand; if it leads, the stop
+  // token fires. It must return: a run that ends waits for it.
+  std::function<Result<void>()> healthy = {};
+  Millis health_interval{0};  // 0: a third of ttl
+
   // Runs first thing in every term, on the thread of the work and before it: show the term to the
   // fence of the data, as in
   //   .fence_first = [&](auto tokens) { return baton::fence_alone(connection, tokens); }
@@ -113,7 +128,8 @@ struct ElectorOptions {
   // Called on threads of the elector: be quick, do not throw, do not call stop().
   std::function<void(const Leader&)> on_new_leader = {};  // also when it is this replica
   std::function<void(const Overrun&)> on_overrun = {};
-  std::function<void(const Error&)> on_error = {};  // the work threw, or a look at the store failed
+  std::function<void(const Error&)> on_error = {};  // the work threw, a look at the store or
+                                                    // the health check failed
 };
 
 // For the form that does not block.

@@ -27,6 +27,7 @@ struct JobRun {
   std::string node;
   std::string result;  // ok, failed, skipped, crashed
   std::string detail;
+  int attempt = 1;
 };
 
 struct JobStatus {
@@ -36,9 +37,10 @@ struct JobStatus {
   std::vector<std::string> nodes;  // live ones that have it
   bool paused = false;
   std::string paused_by;
-  int run_requests = 0;           // run now: asked for and not begun
-  int skip_requests = 0;          // skip next: asked for and not done
-  std::optional<JobRun> last;     // that ended
+  int run_requests = 0;        // run now: asked for and not begun
+  int skip_requests = 0;       // skip next: asked for and not done
+  std::optional<JobRun> last;  // that ended
+  std::vector<JobRun> past;    // before that, newest first: as many as JobOptions::keep_runs says
   std::optional<JobRun> running;  // or crashed: no end, no duration
   int attempt = 0;                // of that
   Token token = 0;                // of the running one

@@ -32,7 +32,7 @@ namespace baton {
 inline constexpr int kOutboxLanes = 16;
 
 struct OutboxOptions {
-  std::string exchange;  // for events that name none
+  std::string exchange;  // for events that name none: an event without any is refused
 
   // PostgreSQL: no NOTIFY, which a transaction that is to be prepared (two-phase commit) must not
   // do. The relay finds such events within a second.
@@ -44,8 +44,9 @@ struct OutboxOptions {
 };
 
 // Creates the tables and functions, or brings them up to date; harmless to repeat. Needs the right
-// to create tables. PostgreSQL: in the first schema of the search path. `bad_store`: made by a
-// newer Baton.
+// to create tables. PostgreSQL: in the first schema of the search path. SQLite: waits for other
+// writers for as long as the busy timeout of the connection says. `bad_store`: made by a newer
+// Baton.
 BATON_EXPORT Result<void> install_outbox(pg_conn* connection);
 BATON_EXPORT Result<void> install_outbox(sqlite3* database);
 
@@ -55,8 +56,9 @@ class BATON_EXPORT Outbox {
   explicit Outbox(OutboxOptions options = {}) : options_(std::move(options)) {}
 
   // Inside the caller's open transaction. Gives the id of the event. `bad_request`: the event (see
-  // check_event), or no transaction is open; `bad_store`: the tables are missing, and the message
-  // says how to make them. On PostgreSQL, after an error of the server the transaction is aborted.
+  // check_event), it has no exchange, or no transaction is open; `bad_store`: the tables are
+  // missing, and the message says how to make them. On PostgreSQL, after an error of the server the
+  // transaction is aborted.
   Result<std::string> add(pg_conn* transaction, const Event& event) const;
   Result<std::string> add(sqlite3* transaction, const Event& event) const;
 

@@ -71,7 +71,7 @@ struct RelayEvent {
     published,  // taken by the broker; `took` since it was added
     returned,   // not its route's and not the broker's fault: it is tried again, or has FAILED
     failed,     // its last attempt was returned
-    refused,    // a queue is full
+    refused,    // a queue is full or does not answer
     lane_taken,
     lane_left,
     swept,      // events that nobody knew of: something else has written to the table
@@ -106,6 +106,10 @@ struct RelayOptions {
   int max_attempts = 10;
   Millis first_delay{10'000};  // doubles with every attempt, ± 20%
   RelayOnFailed on_failed = RelayOnFailed::hold;
+
+  // What is not confirmed by then counts as refused: the events of its routing key wait, the others
+  // go on. So a queue that has lost the majority of its nodes stops nobody else.
+  Millis confirm_within{5'000};
 
   // Declared before anything is published, again after each loss of the broker.
   std::optional<Topology> topology;

@@ -32,6 +32,10 @@
 
 namespace baton {
 
+// So many past runs at most are kept in the note of a job, fewer if their details are long: a note
+// has 4 KiB, and each start and each end of a fire writes it.
+inline constexpr std::size_t kMaxKeptRuns = 20;
+
 // What becomes of a fire whose node died or lost the lease in the middle of it.
 enum class OnCrash : std::uint8_t {
   rerun,  // it runs again, under a higher token, until it is done, or max_attempts are over
@@ -59,6 +63,7 @@ struct JobOptions {
   Millis backoff_most{600'000};    // up to this
   Millis report_after{0};          // a handler that runs longer is reported; 0: lock_ttl
   std::string group;               // whose cycles it counts in (on_cycle); empty: "jobs"
+  std::size_t keep_runs = 0;       // in its note, for `baton job history`; at most kMaxKeptRuns
 };
 
 // One fire, as listeners see it.
@@ -81,6 +86,7 @@ enum class FireResult : std::uint8_t {
   // effect, the fire is done; if not, the lock ends by its TTL and the fire runs again, as after a
   // crash.
   unconfirmed,
+  left,  // see Run::leave(): the fire is not done
 };
 [[nodiscard]] BATON_EXPORT std::string_view to_string(FireResult result);
 
@@ -156,11 +162,18 @@ class BATON_EXPORT Run {
   void set_detail(std::string text);
   [[nodiscard]] const std::string& detail() const { return detail_; }
 
+  // The handler gives up without having done the fire, because the scheduler is being stopped: when
+  // it has returned or thrown, its lock is released and the fire is treated as if this node had
+  // died. With OnCrash::rerun it runs again at once, on another node if this one goes.
+  void leave() { left_ = true; }
+  [[nodiscard]] bool left() const { return left_; }
+
  private:
   Fire fire_;
   Lease& lease_;
   std::stop_token stop_;
   std::string detail_;
+  bool left_ = false;
 };
 
 using Handler = std::function<void(Run&)>;
@@ -204,6 +217,14 @@ class BATON_EXPORT Scheduler {
   // The same for a schedule that is there already, such as one from YAML (job_config.h), and with
   // the answer at once. Also after start().
   Result<void> add(std::string name, Schedule schedule, JobOptions options, Handler handler);
+
+  // Gives the job of that name another schedule, other options and another handler, from its next
+  // fire on; one that runs goes on as it is. Its fires are numbered on. An error if there is none.
+  Result<void> replace(std::string name, Schedule schedule, JobOptions options, Handler handler);
+
+  // No fire of the job starts on this node any more; one that runs goes on to its end. What the
+  // store knows of it stays (job_control.h has forget_job). False if there is no such job.
+  bool remove(const std::string& name);
 
   // The first error of every(), after_end() and cron(), or that of joining as a node.
   Result<void> start();

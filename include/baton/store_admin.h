@@ -37,6 +37,16 @@ struct Finding {
   std::string remedy;       // what to do about it
 };
 
+// What migrate() would do.
+struct MigrationPlan {
+  int from = 0;            // the version that is there; 0: none
+  int to = 0;              // the one it would leave
+  bool functions = false;  // replaces the functions of a schema whose tables stay as they are
+  std::string sql = {};    // the same as a script for psql; empty if nothing is to be done, or if
+                           // the store is no PostgreSQL
+  [[nodiscard]] bool empty() const { return from == to && !functions; }
+};
+
 class BATON_EXPORT StoreAdmin {
  public:
   virtual ~StoreAdmin() = default;
@@ -47,6 +57,13 @@ class BATON_EXPORT StoreAdmin {
   // Brings the schema up to what this binary wants. Safe from many replicas at once. Gives the
   // version it found and the one it left.
   virtual Result<std::pair<int, int>> migrate(Deadline deadline) = 0;
+
+  // Changes nothing. Refuses what migrate() would refuse.
+  virtual Result<MigrationPlan> plan_migration(Deadline deadline) {
+    const auto found = status(deadline);
+    if (!found) return found.error();
+    return MigrationPlan{.from = found->schema_version, .to = found->schema_expected};
+  }
 
   // Every token granted from now on is above `floor`: after a restore, see docs/fencing.md.
   virtual Result<void> raise_tokens(Token floor, Deadline deadline) = 0;

@@ -1,6 +1,7 @@
 #include "cli/arguments.h"
 
 #include <array>
+#include <charconv>
 
 #include "policy/duration.h"
 #include "policy/suggest.h"
@@ -52,6 +53,16 @@ Result<Millis> parse_duration_argument(std::string_view option, std::string_view
                        policy::print_duration(least) + " to " + policy::print_duration(most));
   }
   return time;
+}
+
+Result<std::optional<std::int64_t>> parse_number_argument(std::string_view option,
+                                                          std::string_view text) {
+  if (text.empty()) return std::optional<std::int64_t>();
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem == std::errc() && end == text.data() + text.size()) return std::optional(number);
+  return bad_request(std::string(option) + ": '" + std::string(text) +
+                     "' is not a whole number of 64 bits");
 }
 
 }  // namespace baton::cli

@@ -2,6 +2,7 @@
 
 // How the words of a command line are understood, the same in every command.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ struct NameArgument {
 // From `least` to `most`.
 [[nodiscard]] Result<Millis> parse_duration_argument(std::string_view option, std::string_view text,
                                                      Millis least, Millis most);
+
+// Nothing for an empty text.
+[[nodiscard]] Result<std::optional<std::int64_t>> parse_number_argument(std::string_view option,
+                                                                        std::string_view text);
 
 [[nodiscard]] Error bad_request(std::string message);
 

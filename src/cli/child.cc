@@ -11,12 +11,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <sstream>
+
+#include "cli/cron/spawner.h"
 
 namespace baton::cli {
 namespace {
@@ -81,6 +84,8 @@ int exit_code_of(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+std::atomic<pid_t> spared_group{0};
+
 }  // namespace
 
 Error ran_out_before_start() {
@@ -88,10 +93,14 @@ Error ran_out_before_start() {
 }
 
 Program find_program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  return find_program(name, path == nullptr ? "/usr/bin:/bin" : path);
+}
+
+Program find_program(const std::string& name, const std::string& path) {
   if (name.empty()) return {.exit_code = kNotFound};
   if (name.find('/') != std::string::npos) return {name, judge_program(name)};
-  const char* path = std::getenv("PATH");
-  std::istringstream directories(path == nullptr ? "/usr/bin:/bin" : path);
+  std::istringstream directories(path);
   int problem = kNotFound;
   for (std::string directory; std::getline(directories, directory, ':');) {
     const std::string candidate = (directory.empty() ? "." : directory) + "/" + name;
@@ -124,11 +133,22 @@ Result<std::unique_ptr<Child>> Child::prepare(WatchedCommand command) {
     close(ends[0]);
     return cannot_start("fork", problem);
   }
-  return std::unique_ptr<Child>(new Child(pid, ends[0], *trust));
+  return std::unique_ptr<Child>(new Child(pid, ends[0], *trust, true));
+}
+
+Result<std::unique_ptr<Child>> Child::prepare(Spawner& spawner, const WatchedCommand& command) {
+  auto spawned = spawner.spawn(command);
+  if (!spawned) return spawned.error();
+  return std::unique_ptr<Child>(
+      new Child(spawned->watcher, spawned->socket, *spawned->trust, false));
 }
 
 Child::~Child() {
   close(socket_);
+  if (!is_ours_) {
+    munmap(trust_, sizeof(Trust));
+    return;
+  }
   if (watcher_ == 0) return;
   // Our end is the end of the whole job: nothing of it keeps a pipe open any more.
   kill(watcher_, SIGCONT);
@@ -204,6 +224,12 @@ std::optional<int> Child::reap() {
 
 // The watcher was killed: what was below it is ours now.
 void Child::reap_orphans() {
+  if (!is_ours_) {
+    // The kernel has killed the command, the spawner what it has started.
+    any_left_ = false;
+    if (!exit_code_) exit_code_ = 128 + SIGKILL;
+    return;
+  }
   int status = 0;
   pid_t pid = waitpid(-1, &status, WNOHANG);
   for (; pid > 0; pid = waitpid(-1, &status, WNOHANG)) {
@@ -218,14 +244,20 @@ Reached Child::signal(int number) const {
 }
 
 Reached Child::signal_all(int number) const {
-  auto all = descendants_of(getpid());
+  // A watcher that is gone has nobody below it, and its process id may be another's.
+  auto all = is_ours_ || watcher_ != 0 ? descendants_of(root_) : std::vector<pid_t>();
   std::erase(all, watcher_);
+  if (const pid_t spared = spared_group; spared != 0) {
+    std::erase_if(all, [&](pid_t pid) { return getpgid(pid) == spared; });
+  }
   // Also where /proc is missing, or hides the processes of other users.
   if (!exit_code_ && std::find(all.begin(), all.end(), pid_) == all.end()) {
     all.insert(all.begin(), pid_);
   }
   return send_signal(all, number);
 }
+
+void Child::spare(pid_t group) { spared_group = group; }
 
 void Child::let_go() { tell(Order::let_go); }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "baton/clock.h"
 #include "baton/result.h"
@@ -18,6 +19,8 @@ namespace baton::cli {
 
 [[nodiscard]] Error ran_out_before_start();
 
+class Spawner;
+
 // Where the program is: itself if it has a '/', else the first in $PATH that may be executed. Else
 // the exit code a shell would give: 127 if there is none, 126 if it is not executable.
 struct Program {
@@ -25,6 +28,7 @@ struct Program {
   int exit_code = 0;
 };
 [[nodiscard]] Program find_program(const std::string& name);
+[[nodiscard]] Program find_program(const std::string& name, const std::string& path);
 
 // The command is a child of a watcher process (watcher.h), which ends it if we cannot. It stays in
 // our process group: a terminal then treats both as one job, so that Ctrl-C and Ctrl-Z reach it
@@ -38,6 +42,9 @@ class Child {
   // Forks the watcher: before any thread is started, and before signals are blocked, for the
   // command gets the signal mask of this moment.
   static Result<std::unique_ptr<Child>> prepare(WatchedCommand command);
+
+  // The same with a watcher that a spawner forks, at any time and on any thread (cron/spawner.h).
+  static Result<std::unique_ptr<Child>> prepare(Spawner& spawner, const WatchedCommand& command);
   ~Child();  // the watcher ends by itself
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
@@ -70,13 +77,23 @@ class Child {
   // It has ended, or we have given up: what is left may stay.
   void let_go();
 
+  // The process group of something else that runs below us, which signal_all() leaves alone; 0:
+  // none. There is one for all children of this process.
+  static void spare(pid_t group);
+
  private:
-  Child(pid_t watcher, int socket, Trust& trust)
-      : watcher_(watcher), socket_(socket), trust_(&trust) {}
+  Child(pid_t watcher, int socket, Trust& trust, bool is_ours)
+      : root_(is_ours ? getpid() : watcher),
+        is_ours_(is_ours),
+        watcher_(watcher),
+        socket_(socket),
+        trust_(&trust) {}
   bool tell(Order order, const std::string& more = {}) const;
   void reap_orphans();
 
-  pid_t watcher_;  // 0 if it has died
+  const pid_t root_;    // all below it is the command's, but the watcher
+  const bool is_ours_;  // the watcher: else it is the spawner's
+  pid_t watcher_;       // 0 if it has died
   int socket_;
   Trust* trust_;
   pid_t pid_ = 0;

@@ -31,19 +31,32 @@ struct Context {
   Output& out;
 };
 
-struct RunArguments {
-  std::string name;
+// How a lock is asked for.
+struct LockArguments {
   std::string mode;
   std::string predicate;
   std::string ttl = "30s";
   std::string wait = "0s";
   std::string at_least_for = "0s";
+  std::vector<std::string> metadata;
+};
+
+struct RunArguments : LockArguments {
+  std::string name;
   std::string grace = "10s";
   std::string metrics;
   bool quiet = false;
   int busy_exit_code = exit_code::busy;
-  std::vector<std::string> metadata;
   std::vector<std::string> command;
+};
+
+struct HoldArguments : LockArguments {
+  std::vector<std::string> names;
+  std::string note;
+  std::string ordinal;
+  std::string if_ordinal_below;
+  bool progress = false;
+  std::string metrics;
 };
 
 struct ElectArguments {
@@ -52,6 +65,10 @@ struct ElectArguments {
   std::string ttl = "10s";
   std::string grace = "10s";
   bool restart = false;
+  std::optional<int> priority;
+  bool preempt = false;
+  bool never_lead = false;
+  std::string healthy_if;  // a command
   std::string metrics;
   std::vector<std::string> command;
 };
@@ -107,6 +124,11 @@ struct FenceArguments {
   bool key = false;
 };
 
+struct StoreMigrateArguments {
+  bool dry_run = false;
+  bool sql = false;
+};
+
 struct StoreDoctorArguments {
   std::string ttl = "30s";
 };
@@ -114,6 +136,7 @@ struct StoreDoctorArguments {
 struct JobArguments {
   std::string name;
   std::string wait;
+  int limit = 10;
 };
 
 struct NodeArguments {
@@ -152,6 +175,20 @@ struct RelayArguments {
   std::string metrics;
 };
 
+struct CronArguments {
+  std::string file;
+  bool check = false;
+  std::string import;  // a crontab
+  std::string output;
+  std::string user;
+  std::string node;
+  std::string role = "cron";
+  int workers = 16;
+  std::string log_format = "json";
+  std::string log_level = "info";
+  std::string metrics;
+};
+
 struct PolicyArguments {
   std::string file;
   std::string timeout = "1m";
@@ -159,8 +196,12 @@ struct PolicyArguments {
 };
 
 Result<int> run(Context& context, const RunArguments& arguments);
+Result<int> hold(Context& context, const HoldArguments& arguments);
 Result<int> elect(Context& context, const ElectArguments& arguments);
+Result<int> cron(Context& context, const CronArguments& arguments);
+Result<int> cron_import(Context& context, const CronArguments& arguments);
 Result<int> leader_show(Context& context, const LeaderArguments& arguments);
+Result<int> leader_is_me(Context& context, const LeaderArguments& arguments);
 Result<int> leader_resign(Context& context, const LeaderArguments& arguments);
 Result<int> leader_transfer(Context& context, const LeaderArguments& arguments);
 Result<int> lock_find(Context& context, const LockFindArguments& arguments);
@@ -171,7 +212,7 @@ Result<int> lock_stats(Context& context, const LockStatsArguments& arguments);
 Result<int> fence_check(Context& context, const FenceArguments& arguments);
 Result<int> fence_rebase(Context& context, const FenceArguments& arguments);
 Result<int> fence_install(Context& context, const FenceArguments& arguments);
-Result<int> store_migrate(Context& context);
+Result<int> store_migrate(Context& context, const StoreMigrateArguments& arguments);
 Result<int> store_status(Context& context);
 Result<int> store_doctor(Context& context, const StoreDoctorArguments& arguments);
 Result<int> policy_check(Context& context, const PolicyArguments& arguments);
@@ -179,6 +220,7 @@ Result<int> policy_apply(Context& context, const PolicyArguments& arguments);
 Result<int> policy_show(Context& context);
 Result<int> job_list(Context& context);
 Result<int> job_show(Context& context, const JobArguments& arguments);
+Result<int> job_history(Context& context, const JobArguments& arguments);
 Result<int> job_pause(Context& context, const JobArguments& arguments);
 Result<int> job_resume(Context& context, const JobArguments& arguments);
 Result<int> job_run(Context& context, const JobArguments& arguments);
@@ -219,6 +261,9 @@ Result<int> relay(Context& context, const RelayArguments& arguments);
 // What --broker gives, or else $BATON_BROKER.
 [[nodiscard]] Result<std::string> broker_url(const std::string& given);
 Result<int> version(Context& context);
+// Of a shell; or prints the names that it offers: "locks", "jobs" or "elections".
 Result<int> completion(Context& context, const std::string& shell);
+// Sorted, and none that a shell would not take as it is.
+Result<std::vector<std::string>> known_names(Context& context, const std::string& kind);
 
 }  // namespace baton::cli

@@ -1,11 +1,13 @@
 #include "cli/counted_locks.h"
 
+#include <utility>
+
 #include "cli/open_timeout.h"
 
 #ifdef BATON_HAS_METRICS
+#include "baton/lock_metrics.h"
+#include "baton/metrics_server.h"
 #include "cli/json_writer.h"
-#include "observe/lock_metrics.h"
-#include "observe/metrics_server.h"
 #endif
 
 namespace baton::cli {
@@ -26,12 +28,13 @@ Result<LockClient> open_patiently(const std::string& url, ClientOptions options,
 
 Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
                                   const Output& out, const TryAgain& again,
-                                  std::optional<Instant> until) {
+                                  std::optional<Instant> until, std::function<bool()> leads) {
   ClientOptions options{.owner = settings.owner};
   std::shared_ptr<observe::MetricsServer> server;
+  std::shared_ptr<observe::Metrics> counted;
   if (!metrics.empty()) {
-    const auto counted = std::make_shared<observe::Metrics>();
-    auto started = observe::MetricsServer::start(metrics, counted);
+    counted = std::make_shared<observe::Metrics>();
+    auto started = observe::MetricsServer::start(metrics, counted, std::move(leads));
     if (!started) return started.error();
     server = std::move(*started);
     options.observer = std::make_shared<observe::LockMetrics>(counted);
@@ -50,20 +53,20 @@ Result<CountedLocks> open_counted(const Settings& settings, const std::string& m
     json.begin_object().field("event", "metrics").field("url", url).end_object();
     out.event("metrics on " + url, json.text());
   }
-  return CountedLocks{std::move(server), std::move(*locks)};
+  return CountedLocks{std::move(server), std::move(*locks), std::move(counted)};
 }
 
 #else
 
 Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
                                   const Output& /*out*/, const TryAgain& again,
-                                  std::optional<Instant> until) {
+                                  std::optional<Instant> until, std::function<bool()> /*leads*/) {
   if (!metrics.empty()) {
     return Error{.code = Code::unsupported, .message = "this build of Baton has no --metrics"};
   }
   auto locks = open_patiently(settings.store, {.owner = settings.owner}, again, until);
   if (!locks) return locks.error();
-  return CountedLocks{nullptr, std::move(*locks)};
+  return CountedLocks{nullptr, std::move(*locks), nullptr};
 }
 
 #endif

@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -64,10 +67,20 @@ void hide_passwords(int argc, char** argv) {
   }
 }
 
+// A file that is opened later must not become our stdout or stderr because that was closed. These
+// are opened the wrong way round, so that their use fails as that of a closed one does.
+void keep_standard_files() {
+  for (const int file : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // The lowest number that is free, and those below it are taken.
+    if (fcntl(file, F_GETFD) < 0) ::open("/dev/null", file == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 }  // namespace
 }  // namespace baton::cli
 
 int main(int argc, char** argv) {
+  baton::cli::keep_standard_files();
   baton::cli::Arguments all;
   try {
     std::vector<std::string> words(argv + 1, argv + argc);

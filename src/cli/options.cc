@@ -9,45 +9,6 @@
 namespace baton::cli {
 namespace {
 
-constexpr const char* kName =
-    "SUBJECT[/RESOURCE…], or the text form lock:MODE:SUBJECT:PREDICATE[:…]";
-
-void add_run(Command& app, Arguments& all) {
-  auto run_app = app.add_command(
-      "run", "Run a command under a lock",
-      "  baton run nightly-report --at-least-for 1m -- ./report.sh\n"
-      "  baton run page/fs-1/doc-7/3 --predicate extracting --wait 30s -- extract 3\n\n"
-      "CMD finds BATON_NAME, BATON_TOKEN, BATON_GRANT, BATON_MODE and BATON_FENCE in\n"
-      "its environment.\n"
-      "Exit code: that of CMD, 128 + N if signal N ended it; 75 (--busy-exit-code) if\n"
-      "the lock is busy, 76 if it was lost, 127 or 126 if CMD cannot be found or\n"
-      "executed.");
-  run_app.followed_by("-- CMD [ARG...]");
-  auto& run_with = all.run;
-  run_app.add("NAME", run_with.name, kName).type("").required();
-  run_app.add("--mode", run_with.mode, "exclusive (default), shared, update, intent, IS or SIX")
-      .type("M");
-  run_app.add("--predicate", run_with.predicate, "What is done; default holding").type("P");
-  run_app.add_time("--ttl", run_with.ttl, "How long the lock outlives a dead holder");
-  run_app.add_time("--wait", run_with.wait, "How long to wait for it, at most 24h");
-  run_app.add_time("--at-least-for", run_with.at_least_for,
-                   "Stays taken so long even if CMD ends before");
-  run_app.add("--metadata", run_with.metadata, "Said of the holder; may be repeated")
-      .type("KEY=VALUE")
-      .one_value_a_time();
-  add_grace(run_app, run_with.grace);
-  run_app.add("--quiet", run_with.quiet, "No word if the lock is busy, nor while waiting for it");
-  run_app
-      .add("--busy-exit-code", run_with.busy_exit_code,
-           "Exit code if the lock is busy or not free in time")
-      .type("N")
-      .between(0, 255)
-      .shows_default();
-  add_metrics(run_app, run_with.metrics);
-  add_common(run_app, all);
-  does(run_app, all, run, all.run);
-}
-
 void add_find_limits(Command app, Arguments& all) {
   app.add("--limit", all.find.limit, "At most so many names").type("N").shows_default();
   app.add("--watch", all.find.watch, "Go on and show what changes, until Ctrl-C");
@@ -178,9 +139,12 @@ void add_store(Command& root, Arguments& all) {
                              "  baton store doctor\n"
                              "  baton store migrate --store postgres://app@db/locks");
   auto migrate = store.add_command("migrate", "Make or upgrade its schema; harmless to repeat",
-                                   "  baton store migrate --store postgres://app@db/locks");
+                                   "  baton store migrate --store postgres://app@db/locks\n"
+                                   "  baton store migrate --sql > migrate.sql");
+  migrate.add("--dry-run", all.migrate.dry_run, "Only say what would be done");
+  migrate.add("--sql", all.migrate.sql, "Only print the SQL that does it, for PostgreSQL");
   add_common(migrate, all);
-  does(migrate, all, store_migrate);
+  does(migrate, all, store_migrate, all.migrate);
   auto status = store.add_command("status", "Show what and where it is, and its schema",
                                   "  baton store status --store redis://db");
   add_common(status, all);
@@ -251,8 +215,12 @@ void describe(Command& root, Arguments& all) {
   root.add_version_flag(kCommonOptions);
   add_common(root, all);  // before the command or behind it, as one is used to
   add_run(root, all);
+  add_hold(root, all);
   add_elect(root, all);
   add_leader(root, all);
+#ifdef BATON_HAS_CRON
+  add_cron(root, all);
+#endif
   add_lock(root, all);
   add_fence(root, all);
   add_store(root, all);
@@ -299,9 +267,11 @@ Understood parse(std::vector<std::string> words, Arguments& all) {
   Program program("baton",
                   "Of all the replicas of a service, exactly one does each piece of work.");
   describe(program, all);
+  add_manual(program);
   for (const auto* word : {"ls", "ps", "locks"}) program.suggest(word, "lock list");
   for (const auto* word : {"acquire", "exec", "with"}) program.suggest(word, "run");
   for (const auto* word : {"release", "unlock"}) program.suggest(word, "lock break");
+  for (const auto* word : {"coproc", "keep"}) program.suggest(word, "hold");
   auto understood = program.understand(words);
   if (has_command && understood.wrong.empty() && understood.help.empty() &&
       !program.is_followed()) {

@@ -14,6 +14,7 @@ struct Arguments {
   Settings given;
   bool json = false;
   RunArguments run;
+  HoldArguments hold;
   ElectArguments elect;
   LeaderArguments leader;
   LockFindArguments find;
@@ -22,6 +23,7 @@ struct Arguments {
   LockBreakArguments break_;
   LockStatsArguments stats;
   FenceArguments fence;
+  StoreMigrateArguments migrate;
   StoreDoctorArguments doctor;
   PolicyArguments policy;
   JobArguments job;
@@ -31,6 +33,7 @@ struct Arguments {
   ProcessorArguments processor;
   BrokerArguments broker;
   RelayArguments relay;
+  CronArguments cron;
   std::string shell;
   bool wants_help = false;  // of help_of
   std::vector<std::string> help_of;

@@ -16,6 +16,8 @@ using command_line::Program;
 using command_line::Understood;
 
 inline constexpr const char* kCommonOptions = "Common options";
+inline constexpr const char* kName =
+    "SUBJECT[/RESOURCE…], or the text form lock:MODE:SUBJECT:PREDICATE[:…]";
 
 // For commands that run for long.
 void add_grace(Command app, std::string& grace);
@@ -33,11 +35,19 @@ void does(Command app, Arguments& all, Result<int> (*command)(Context&, const Ow
   does(app, all, [command, &own](Context& context) { return command(context, own); });
 }
 
+void add_run(Command& root, Arguments& all);
+void add_hold(Command& root, Arguments& all);
+
+// What the manual pages say beside the help.
+void add_manual(Program& program);
+
 void add_elect(Command& root, Arguments& all);
 void add_leader(Command& root, Arguments& all);
 
 void add_job(Command& root, Arguments& all);
 void add_node(Command& root, Arguments& all);
+
+void add_cron(Command& root, Arguments& all);
 
 void add_partition(Command& root, Arguments& all);
 

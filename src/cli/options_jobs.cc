@@ -28,6 +28,12 @@ void add_job(Command& root, Arguments& all) {
   add_common(list, all);
   does(list, all, job_list);
   add_job_action(job, all, "show", "Show one job", "  baton job show import-orders", job_show);
+  auto history = add_job_action(job, all, "history", "Show its last runs",
+                                "  baton job history nightly-report --limit 3\n\n"
+                                "Of the jobs of `baton cron`, and of others whose keep_runs says\n"
+                                "so; else the last run alone.",
+                                job_history);
+  history.add("--limit", all.job.limit, "So many at most").type("N").between(1, 20).shows_default();
   add_job_action(job, all, "pause", "Start no fire of it until resume, on any node",
                  "  baton job pause import-orders", job_pause);
   add_job_action(job, all, "resume", "End a pause", "  baton job resume import-orders", job_resume);

@@ -1,12 +1,16 @@
 #include "cli/output.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
+#include <mutex>
 #include <numeric>
 
 #include <fmt/core.h>
@@ -16,6 +20,26 @@
 
 namespace baton::cli {
 namespace {
+
+// What is said on stderr matters less than what is done: nobody may be kept from ending a command
+// in time by a disk that is full or by a pipe that nobody reads. So this fails silently, and waits
+// for a reader for a moment only.
+void write_error_text(std::string_view text) {
+  constexpr int kPatience = 200;            // ms, for each piece
+  constexpr std::size_t kPiece = PIPE_BUF;  // a pipe that is writable has room for so much
+  static std::mutex one_line_a_time;
+  const std::lock_guard lock(one_line_a_time);
+  while (!text.empty()) {
+    pollfd file{STDERR_FILENO, POLLOUT, 0};
+    const int ready = poll(&file, 1, kPatience);
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0 || (file.revents & (POLLERR | POLLNVAL)) != 0) return;
+    const auto written = write(STDERR_FILENO, text.data(), std::min(text.size(), kPiece));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
 
 // A dumb terminal shows escape sequences as they are.
 bool is_clever_terminal(int file) {
@@ -211,31 +235,34 @@ void Output::error(std::string_view code, std::string_view message, bool retryab
     json.begin_object().key("error").begin_object();
     json.field("code", code).field("message", printable(message)).field("retryable", retryable);
     json.end_object().end_object();
-    fmt::print(stderr, "{}\n", json.text());
+    write_error_text(json.text() + "\n");
     return;
   }
-  fmt::print(stderr, "{} {}\n", paint("baton:", Style::red, err_colours_), printable(message));
+  write_error_text(
+      fmt::format("{} {}\n", paint("baton:", Style::red, err_colours_), printable(message)));
 }
 
 void Output::hint(std::string_view message, bool everywhere) const {
   if (json_ || quiet_ || (!everywhere && isatty(STDERR_FILENO) != 1)) return;
   std::fflush(stdout);
-  fmt::print(stderr, "{} {}\n", paint("baton:", Style::dim, err_colours_), printable(message));
+  write_error_text(
+      fmt::format("{} {}\n", paint("baton:", Style::dim, err_colours_), printable(message)));
 }
 
 void Output::warning(std::string_view message) const {
   if (json_) return;
   std::fflush(stdout);
-  fmt::print(stderr, "{} {}\n", paint("baton: warning:", Style::yellow, err_colours_),
-             printable(message));
+  write_error_text(fmt::format("{} {}\n", paint("baton: warning:", Style::yellow, err_colours_),
+                               printable(message)));
 }
 
 void Output::event(std::string_view message, const std::string& json) const {
   std::fflush(stdout);
   if (json_) {
-    fmt::print(stderr, "{}\n", json);
+    write_error_text(json + "\n");
   } else {
-    fmt::print(stderr, "{} {}\n", paint("baton:", Style::dim, err_colours_), printable(message));
+    write_error_text(
+        fmt::format("{} {}\n", paint("baton:", Style::dim, err_colours_), printable(message)));
   }
 }
 
@@ -244,16 +271,15 @@ void Output::progress(const std::string& text) {
   last_progress_ = text;
   std::fflush(stdout);
   if (err_terminal_) {
-    fmt::print(stderr, "\r\x1b[K{}",
-               cut(printable(text), size_of_terminal(STDERR_FILENO).columns - 1));
-    std::fflush(stderr);
+    write_error_text(fmt::format(
+        "\r\x1b[K{}", cut(printable(text), size_of_terminal(STDERR_FILENO).columns - 1)));
   } else {
-    fmt::print(stderr, "{}\n", printable(text));
+    write_error_text(printable(text) + "\n");
   }
 }
 
 void Output::end_progress() {
-  if (!json_ && err_terminal_ && !last_progress_.empty()) fmt::print(stderr, "\r\x1b[K");
+  if (!json_ && err_terminal_ && !last_progress_.empty()) write_error_text("\r\x1b[K");
   last_progress_.clear();
 }
 

@@ -49,6 +49,14 @@ std::vector<pid_t> descendants_of(pid_t root) {
   return found;
 }
 
+std::vector<pid_t> children_of(pid_t parent) {
+  const auto children = children_of_all();
+  std::vector<pid_t> found;
+  const auto [begin, end] = children.equal_range(parent);
+  for (auto it = begin; it != end; ++it) found.push_back(it->second);
+  return found;
+}
+
 Reached send_signal(const std::vector<pid_t>& processes, int number) {
   Reached reached;
   for (const pid_t pid : processes) {

@@ -10,6 +10,9 @@ namespace baton::cli {
 // is missing.
 [[nodiscard]] std::vector<pid_t> descendants_of(pid_t root);
 
+// Those whose parent is `parent`.
+[[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
+
 // Whom a signal has reached.
 struct Reached {
   bool anybody = false;

@@ -170,6 +170,15 @@ void fill(std::string& into, const std::string& value) {
 
 }  // namespace
 
+Result<std::string> resolve_owner(const Context& context) {
+  if (!context.given.owner.empty()) return context.given.owner;
+  auto store = context.given.store.empty() ? store_of_environment() : context.given.store;
+  if (!store) return store.error();
+  auto from_file = settings_of_file(!store->empty());
+  if (!from_file) return from_file.error();
+  return from_file->owner;
+}
+
 Result<Settings> resolve_settings(const Context& context) {
   Settings settings = context.given;
   if (settings.store.empty()) {
@@ -186,6 +195,7 @@ Result<Settings> resolve_settings(const Context& context) {
     auto store = default_store();
     if (!store) return store.error();
     settings.store = std::move(*store);
+    settings.default_store = true;
     say_default_store(context.out, settings.store);
   }
   if (settings.store.starts_with("memory:")) {

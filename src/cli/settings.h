@@ -15,8 +15,9 @@ namespace baton::cli {
 
 struct Settings {
   std::string store;
-  std::string region;  // empty: not set
-  std::string owner;   // empty: the client's default, host:pid
+  std::string region;          // empty: not set
+  std::string owner;           // empty: the client's default, host:pid
+  bool default_store = false;  // nobody has named one: it is of this user on this machine
 };
 
 struct Context;
@@ -25,5 +26,8 @@ struct Context;
 // directory, and says what it locks: on a terminal, and elsewhere if the store is new. Refuses
 // memory:, whose locks would end with the command.
 [[nodiscard]] Result<Settings> resolve_settings(const Context& context);
+
+// The owner alone, for what needs no store; empty: not set.
+[[nodiscard]] Result<std::string> resolve_owner(const Context& context);
 
 }  // namespace baton::cli

@@ -28,6 +28,10 @@ constexpr int kWatcherIsLaterBy = 5;
 // What has just ended takes a moment until the watcher has told us.
 constexpr int kRoundsInVain = 100;
 
+// Nearly every command leaves nothing behind, and the watcher says so at once. Only what it does
+// not say so of is looked for.
+constexpr Millis kTimeToReportNoneLeft{20};
+
 Millis time_to_end(Millis grace, Millis ttl) {
   return std::min(grace, core::margin(ttl) - kTimeToKill);
 }
@@ -47,12 +51,26 @@ void StopEvent::Notify::operator()() const {
 Supervisor::Supervisor(Child& child, const Signals& signals, const Lease& lease,
                        const std::stop_token& loss, Millis grace, Warn warn)
     : child_(child),
-      signals_(signals),
+      signals_(&signals),
       lease_(lease),
       grace_(grace),
       warn_(std::move(warn)),
       loss_(loss),
       over_at_(BootClock::now()) {}
+
+Supervisor::Supervisor(Child& child, const Lease& lease, Millis grace, Warn warn)
+    : child_(child),
+      signals_(nullptr),
+      lease_(lease),
+      grace_(grace),
+      warn_(std::move(warn)),
+      loss_(lease.lost()),
+      over_at_(BootClock::now()) {}
+
+void Supervisor::limit(Limits limits) {
+  limits_ = std::move(limits);
+  stop_.emplace(limits_.stop);
+}
 
 // The watcher learns until when the lease is trusted before there is anything to watch, and looks
 // at that again before it starts the command: we may have stood still since the grant.
@@ -63,12 +81,14 @@ Result<void> Supervisor::start(const std::vector<std::string>& environment, int&
 }
 
 int Supervisor::wait() {
+  if (limits_.timeout > Millis(0)) timeout_at_ = BootClock::now() + limits_.timeout;
   while (true) {
     look_at_lease();
     const auto ended = child_.reap();
-    if (!lost_ && child_.ended_by_watcher()) begin_end();
+    if (!lost_ && !ending_ && child_.ended_by_watcher()) begin_end();
     if (!ending_ && child_.watcher_is_gone()) watcher_was_killed();
-    if (!ending_ && ended) return *ended;
+    if (!ending_ && ended && !(limits_.end_what_is_left && child_.any_left())) return *ended;
+    if (!ending_) heed_limits(ended.has_value());
     if (ending_ && !child_.any_left()) return ended.value_or(exit_code::lost);
     if (out_of_reach_ && BootClock::now() >= over_at_) {
       left_behind_ = true;
@@ -81,14 +101,42 @@ int Supervisor::wait() {
           !reached.anybody && (!reached.refused.empty() || rounds_in_vain_ >= kRoundsInVain);
       tell(reached);
     }
-    std::array<pollfd, 3> files{pollfd{signals_.file(), POLLIN, 0},
+    std::array<pollfd, 4> files{pollfd{signals_ == nullptr ? -1 : signals_->file(), POLLIN, 0},
                                 pollfd{lost_ ? -1 : loss_.file(), POLLIN, 0},
-                                pollfd{child_.watcher_is_gone() ? -1 : child_.file(), POLLIN, 0}};
-    poll(files.data(), files.size(), ending_ ? 10 : look_within());
+                                pollfd{child_.watcher_is_gone() ? -1 : child_.file(), POLLIN, 0},
+                                pollfd{stop_ && !stopped_ ? stop_->file() : -1, POLLIN, 0}};
+    poll(files.data(), files.size(), poll_for());
     if (files[1].revents != 0) begin_end();
+    if (files[3].revents != 0) stopped_ = true;
     signalfd_siginfo signal{};
-    while (signals_.next(signal)) pass_on(signal);
+    while (signals_ != nullptr && signals_->next(signal)) pass_on(signal);
   }
+}
+
+// While the lock is ours there is no hurry: renewals go on until the command has ended.
+void Supervisor::heed_limits(bool command_ended) {
+  const Instant now = BootClock::now();
+  if (command_ended) rest_at_ = std::min(rest_at_, now + kTimeToReportNoneLeft);
+  if (!command_ended && now >= timeout_at_) timed_out_ = true;
+  if (!asked_ && (stopped_ || timed_out_ || now >= rest_at_)) ask_to_end();
+  if (now >= patience_until_) end_at(now);
+}
+
+void Supervisor::ask_to_end() {
+  asked_ = true;
+  patience_until_ = BootClock::now() + grace_;
+  tell(child_.signal_all(SIGTERM));
+  child_.signal_all(SIGCONT);
+}
+
+int Supervisor::poll_for() const {
+  if (ending_) return 10;
+  const Instant next = std::min(
+      {asked_ ? Instant::max() : timeout_at_, asked_ ? Instant::max() : rest_at_, patience_until_});
+  const int within = look_within();
+  const Instant now = BootClock::now();
+  if (next >= now + Millis(within)) return within;
+  return static_cast<int>(std::max(std::chrono::ceil<Millis>(next - now), Millis(0)).count());
 }
 
 // From time to time, because a lease that is lost does not tell any more until when it was ours: we

@@ -3,6 +3,7 @@
 // Watches over a command that runs under a lock: for `baton run` and `baton elect`.
 
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -46,6 +47,17 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
+  // The same for a command that gets no signals of ours.
+  Supervisor(Child& child, const Lease& lease, Millis grace, Warn warn);
+
+  // What else ends the command: SIGTERM, and SIGKILL after the grace. Before wait().
+  struct Limits {
+    std::stop_token stop;           // when it fires
+    Millis timeout{0};              // so long after wait() has begun; 0: never
+    bool end_what_is_left = false;  // its own end ends all that it has started, too
+  };
+  void limit(Limits limits);
+
   // With an error, `exec_error` is errno of exec, or 0. `lost` if the lease has run out before:
   // then the command was not started.
   Result<void> start(const std::vector<std::string>& environment, int& exec_error);
@@ -61,9 +73,16 @@ class Supervisor {
   // Whether a signal that asks us to end was passed on to the command.
   [[nodiscard]] bool asked_to_end() const { return asked_to_end_; }
 
+  // Why we have asked it to end while the lock was ours.
+  [[nodiscard]] bool timed_out() const { return timed_out_; }
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
  private:
   bool look_at_lease();  // false if it has run out
   [[nodiscard]] int look_within() const;
+  [[nodiscard]] int poll_for() const;
+  void heed_limits(bool command_ended);
+  void ask_to_end();
   void begin_end();
   void end_at(Instant kill_at);
   void watcher_was_killed();
@@ -71,7 +90,7 @@ class Supervisor {
   void tell(const Reached& reached);
 
   Child& child_;
-  const Signals& signals_;
+  const Signals* signals_;  // none: nobody's
   const Lease& lease_;
   Millis grace_;
   Warn warn_;
@@ -83,7 +102,15 @@ class Supervisor {
   bool left_behind_ = false;
   bool told_ = false;
   bool asked_to_end_ = false;
-  Instant over_at_;  // the store may give the lock away
+  std::optional<StopEvent> stop_;
+  Limits limits_;
+  bool timed_out_ = false;
+  bool stopped_ = false;
+  bool asked_ = false;  // by us, to end
+  Instant timeout_at_ = Instant::max();
+  Instant rest_at_ = Instant::max();         // what the command has left behind is asked to end
+  Instant patience_until_ = Instant::max();  // what was asked to end is killed
+  Instant over_at_;                          // the store may give the lock away
   Instant kill_at_{};
 };
 

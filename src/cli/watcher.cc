@@ -43,19 +43,6 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return out;
 }
 
-// BATON_STORE=… for the command: without its password, and with an absolute path, so that a baton
-// that the command calls after a change of directory still locks in the same file.
-std::string store_variable(std::string_view variable) {
-  constexpr std::string_view kRelative = "BATON_STORE=sqlite:";
-  std::error_code failed;
-  if (variable.starts_with(kRelative) && variable.size() > kRelative.size() &&
-      variable[kRelative.size()] != '/' && variable[kRelative.size()] != ':') {
-    const auto path = std::filesystem::absolute(variable.substr(kRelative.size()), failed);
-    if (!failed) return std::string(kRelative) + path.string();
-  }
-  return redact_url(variable);
-}
-
 // Our environment with `changes` (NAME=value) in the place of variables of the same name, and
 // BATON_STORE as store_variable() has it. It is not left out: a baton that the command calls would
 // then quietly lock in another store.
@@ -176,7 +163,7 @@ class Watch {
   void start(const std::vector<std::string>& environment) {
     int errors[2];
     if (pipe2(errors, O_CLOEXEC) != 0) return report(Event::failed, errno);
-    const auto all = environment_with(environment);
+    const auto all = command_.apart ? environment : environment_with(environment);
     const auto argv = pointers_to(command_.command);
     const auto envp = pointers_to(all);
     const pid_t parent = getpid();
@@ -184,6 +171,10 @@ class Watch {
     if (pid == 0) become(argv.data(), envp.data(), parent, errors[1]);
     const int fork_error = errno;
     close(errors[1]);
+    if (command_.apart) {
+      close(command_.out);
+      close(command_.errors);
+    }
     int exec_error = 0;
     // Nothing comes if exec succeeded: the other end closes itself then.
     const bool failed = pid > 0 && read(errors[0], &exec_error, sizeof exec_error) > 0;
@@ -211,10 +202,21 @@ class Watch {
       (void)!write(errors, &kTooLate, sizeof kTooLate);
       _exit(126);
     }
-    execvpe(command_.program.c_str(), argv, environment);
+    if (!command_.apart || stand_apart()) {
+      execvpe(command_.program.c_str(), argv, environment);
+    }
     const int problem = errno;
     (void)!write(errors, &problem, sizeof problem);
     _exit(126);
+  }
+
+  // False with errno.
+  bool stand_apart() const {
+    setsid();
+    const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (nothing < 0 || dup2(nothing, 0) < 0) return false;
+    if (dup2(command_.out, 1) < 0 || dup2(command_.errors, 2) < 0) return false;
+    return command_.directory.empty() || chdir(command_.directory.c_str()) == 0;
   }
 
   // Collects all that have ended, but the command only when baton knows of its end: until then
@@ -292,6 +294,17 @@ class Watch {
 };
 
 }  // namespace
+
+std::string store_variable(std::string_view variable) {
+  constexpr std::string_view kRelative = "BATON_STORE=sqlite:";
+  std::error_code failed;
+  if (variable.starts_with(kRelative) && variable.size() > kRelative.size() &&
+      variable[kRelative.size()] != '/' && variable[kRelative.size()] != ':') {
+    const auto path = std::filesystem::absolute(variable.substr(kRelative.size()), failed);
+    if (!failed) return std::string(kRelative) + path.string();
+  }
+  return redact_url(variable);
+}
 
 void watch(int socket, Trust& trust, const WatchedCommand& command) {
   Watch(socket, trust, command).run();

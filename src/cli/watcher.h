@@ -24,6 +24,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "baton/clock.h"
@@ -60,7 +61,19 @@ struct WatchedCommand {
   std::string program;  // a path
   std::vector<std::string> command;
   Millis grace{0};  // from SIGTERM to SIGKILL, if baton dies
+
+  // A command that nobody sits in front of (baton cron): in a session of its own, in `directory`
+  // unless that is empty, with no variable but those it is started with, nothing to read, and
+  // these two descriptors, which the watcher closes, for its output. It is started once.
+  bool apart = false;
+  std::string directory = {};
+  int out = -1;
+  int errors = -1;
 };
+
+// BATON_STORE=… for the command: without its password, and with an absolute path, so that a baton
+// that the command calls after a change of directory still locks in the same file.
+[[nodiscard]] std::string store_variable(std::string_view variable);
 
 // What the watcher does from when it was forked. `socket` is a SOCK_SEQPACKET; its other end is
 // baton's alone.

@@ -291,6 +291,10 @@ Option Command::add(const std::string& name, int& into, const std::string& about
   return Option(*app_->add_option(name, into, about));
 }
 
+Option Command::add(const std::string& name, std::optional<int>& into, const std::string& about) {
+  return Option(*app_->add_option(name, into, about));
+}
+
 Option Command::add(const std::string& name, double& into, const std::string& about) {
   return Option(*app_->add_option(name, into, about));
 }
@@ -352,6 +356,10 @@ bool Program::is_followed() const {
 }
 
 Understood Program::understand(const std::vector<std::string>& words) {
+  if (words.size() == 1 && words[0] == "--help=man") return {.help = manual_pages(*root_, manual_)};
+  if (words.size() == 2 && words[1] == "--help=man") {
+    if (auto page = manual_page(*root_, words[0], manual_); !page.empty()) return {.help = page};
+  }
   try {
     auto reversed = words;  // CLI11 takes its words from the end
     std::reverse(reversed.begin(), reversed.end());

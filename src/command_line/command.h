@@ -1,14 +1,19 @@
 #pragma once
 
-// What can be typed behind the name of a program. CLI11, which reads it, is known to command.cc
-// alone: it is large, and would be compiled again for every file that describes a command.
+// What can be typed behind the name of a program. CLI11, which reads it, is known to command.cc and
+// manual.cc alone: it is large, and would be compiled again for every file that describes a
+// command.
 
 #include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "command_line/manual.h"
 
 namespace CLI {
 class App;
@@ -48,6 +53,7 @@ class Command {
   Option add(const std::string& name, std::vector<std::string>& into, const std::string& about);
   Option add(const std::string& name, std::size_t& into, const std::string& about);
   Option add(const std::string& name, int& into, const std::string& about);
+  Option add(const std::string& name, std::optional<int>& into, const std::string& about);
   Option add(const std::string& name, double& into, const std::string& about);
   Option add(const std::string& name, bool& into, const std::string& about);  // without a value
 
@@ -87,7 +93,12 @@ class Program : public Command {
   // Another word that people may try for the command `instead`, such as 'lock list'.
   void suggest(const std::string& word, const std::string& instead) { instead_[word] = instead; }
 
+  // A section of the program's own manual page.
+  void manual(ManualSection section) { manual_.push_back(std::move(section)); }
+
   // Without help and without anything wrong, the command may be done.
+  // `--help=man` alone asks for all manual pages as help, behind a command for the page of that
+  // one: see manual_pages.
   [[nodiscard]] Understood understand(const std::vector<std::string>& words);
 
   // Whether the command that was understood has a rest that is not read here.
@@ -98,6 +109,7 @@ class Program : public Command {
 
   std::unique_ptr<CLI::App> root_;
   std::map<std::string, std::string> instead_;
+  std::vector<ManualSection> manual_;
 };
 
 }  // namespace baton::command_line

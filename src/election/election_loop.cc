@@ -36,6 +36,8 @@ ElectionLoop::ElectionLoop(LockClient locks, std::string_view election, ElectorO
       clock_(options_.clock != nullptr ? *options_.clock : system_clock()),
       lock_(election_lock(election_, options_.region)),
       monitor_(locks_, options_, clock_),
+      health_(options_, clock_, [this] { health_changed(); }),
+      ranking_(locks_, options_, clock_),
       after_failure_(kFirstBackoff, kMostBackoff),
       after_refusal_(options_.retry_interval, std::max(kMostBackoff, options_.retry_interval)) {}
 
@@ -47,7 +49,10 @@ Result<void> ElectionLoop::check() const {
   if (options_.grace < Millis(0) || options_.cooldown < Millis(0)) {
     return bad_request("the grace and the cooldown of an elector are not negative");
   }
-  return {};
+  if (options_.health_interval < Millis(0)) {
+    return bad_request("the health interval of an elector is not negative");
+  }
+  return ranking_.check();
 }
 
 void ElectionLoop::report(const Error& error) const {
@@ -84,7 +89,13 @@ Result<void> ElectionLoop::run(const Elector::Work& work, const std::stop_token&
   if (!running.first()) return bad_request("the elector of '" + election_ + "' already runs");
   const std::stop_callback on_stop(stop, [this] { request_stop(); });
   monitor_.start(*lock_);
+  if (!options_.never_lead) {
+    health_.start();
+    ranking_.start(*lock_);
+  }
   auto outcome = run_terms(work);
+  ranking_.stop();
+  health_.stop();
   monitor_.stop();
   return outcome;
 }
@@ -95,16 +106,20 @@ void ElectionLoop::expect_run() {
 }
 
 Result<void> ElectionLoop::run_terms(const Elector::Work& work) {
-  while (!stopping()) {
+  while (true) {
+    wait_until_fit();
+    if (stopping()) break;
     auto lease = acquire_lease();
     if (lease) {
       after_refusal_.reset();
+      if (give_way(*lease)) continue;
       lead(std::move(*lease), work);
       pause(next_pause_);
       continue;
     }
     const Error& error = lease.error();
     if (stopping()) break;
+    if (error.code == Code::cancelled) continue;  // not fit to lead any more
     if (error.code == Code::unsupported && has_queue_) {
       has_queue_ = false;
       continue;
@@ -117,11 +132,46 @@ Result<void> ElectionLoop::run_terms(const Elector::Work& work) {
   return {};
 }
 
+void ElectionLoop::wait_until_fit() {
+  std::unique_lock lock(mutex_);
+  while (!stopping() && (options_.never_lead || !health_.fit())) {
+    clock_.wait(lock, signal_, Instant::max());
+  }
+}
+
+// A candidate that is sick leaves the queue, a leader ends its term.
+void ElectionLoop::health_changed() {
+  std::shared_ptr<Term> term;
+  std::stop_source standing;
+  {
+    const std::lock_guard lock(mutex_);
+    signal_.notify_all();
+    if (health_.fit()) return;
+    term = term_;
+    standing = standing_;
+  }
+  standing.request_stop();
+  if (term != nullptr) term->end(Ending::unfit);
+}
+
 Result<Lease> ElectionLoop::acquire_lease() {
+  std::stop_source standing;
+  {
+    const std::lock_guard lock(mutex_);
+    standing_ = standing;
+  }
+  const std::stop_callback on_stop(stop_.get_token(), [&] { standing.request_stop(); });
+  if (!health_.fit()) standing.request_stop();  // since we looked
   return locks_.acquire(*lock_, {.ttl = options_.ttl,
                                  .wait = has_queue_ ? kMaxWait : Millis(0),
-                                 .metadata = options_.metadata,
-                                 .stop = stop_.get_token()});
+                                 .metadata = ranking_.metadata(),
+                                 .stop = standing.get_token()});
+}
+
+// True if the lock went to a better candidate, or is lost, before the work has begun.
+bool ElectionLoop::give_way(Lease& lease) {
+  const auto better = ranking_.outranked_by();
+  return better && (lease.release({.to = *better}) || !lease.valid());
 }
 
 // A store that lacks a schema or refuses our rights may do so for long, and each try is reported.
@@ -146,10 +196,12 @@ void ElectionLoop::lead(Lease lease, const Elector::Work& work) {
     term_ = term;
   }
   monitor_.began(term);
+  ranking_.leads();
   {
     // Gone before the lease is released: from then on nobody ends this term.
     const std::stop_callback on_loss(term->lease().lost(), [&] { term->end(Ending::lost); });
     const std::stop_callback on_stop(stop_.get_token(), [&] { term->end(Ending::stopped); });
+    if (!health_.fit()) term->end(Ending::unfit);
     // Stopped meanwhile, or paused for so long that it is lost already.
     if (!term->ending()) {
       Leadership leadership(term);
@@ -198,6 +250,12 @@ bool ElectionLoop::hand_over(Term& term) {
     revoked = holder.has_value();
     if (holder) successor = successor_in(holder->reason).value_or("");
   }
+  if (revoked || term.ending() == Ending::resigned || term.ending() == Ending::transferred) {
+    ranking_.was_asked_to_go();
+  }
+  if (successor.empty() && (term.ending() != Ending::lost || revoked)) {
+    if (auto best = ranking_.best_waiting()) successor = std::move(best->node);
+  }
   if (!successor.empty()) {
     if (auto released = term.lease().release({.to = successor})) return revoked;
   }
@@ -223,6 +281,7 @@ Millis ElectionLoop::pause_after(Ending ending, bool revoked) {
     case Ending::lost: return revoked ? cooldown() : Millis(0);
     case Ending::returned:
     case Ending::resigned:
+    case Ending::unfit:
     case Ending::transferred: break;
   }
   return cooldown();

@@ -10,7 +10,9 @@
 
 #include "baton/elector.h"
 #include "core/backoff.h"
+#include "election/health_check.h"
 #include "election/leader_monitor.h"
+#include "election/ranking.h"
 #include "election/term.h"
 
 namespace baton::election {
@@ -47,7 +49,10 @@ class ElectionLoop : public std::enable_shared_from_this<ElectionLoop> {
   class Running;  // a run() under way
 
   Result<void> run_terms(const Elector::Work& work);
+  void wait_until_fit();
+  void health_changed();
   Result<Lease> acquire_lease();
+  bool give_way(Lease& lease);
   [[nodiscard]] Millis pause_before_retry(const Error& error);
   void lead(Lease lease, const Elector::Work& work);
   void do_work(Term& term, Leadership& leadership, const Elector::Work& work);
@@ -65,11 +70,14 @@ class ElectionLoop : public std::enable_shared_from_this<ElectionLoop> {
   Clock& clock_;
   const Result<LockName> lock_;
   LeaderMonitor monitor_;
+  HealthCheck health_;
+  Ranking ranking_;
   std::stop_source stop_;
   mutable std::mutex mutex_;
   std::condition_variable signal_;
   std::shared_ptr<Term> term_;
-  std::thread::id runner_;  // none while nobody runs it
+  std::stop_source standing_;  // ends the wait for the lock
+  std::thread::id runner_;     // none while nobody runs it
   bool expected_ = false;
   bool has_queue_ = true;
   core::Backoff after_failure_;

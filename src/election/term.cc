@@ -47,6 +47,7 @@ std::string Term::why() const {
     case Ending::failed: return "the work has failed";
     case Ending::resigned: return "resigned";
     case Ending::transferred: return "transferred to " + successor();
+    case Ending::unfit: return "not fit to lead";
     case Ending::stopped: return "stopped";
     case Ending::lost: break;
   }

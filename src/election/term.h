@@ -16,6 +16,7 @@ enum class Ending : std::uint8_t {
   failed,       // it threw
   resigned,     // somebody in this process asked for it
   transferred,  // the same, with a successor
+  unfit,        // the health check has failed
   stopped,      // the elector was stopped
   lost,         // the lease has ended: not renewed in time, or revoked
 };

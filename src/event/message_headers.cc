@@ -90,27 +90,42 @@ Result<WallTime> parse_time(std::string_view text) {
 }
 
 Message to_message(SentEvent sent) {
+  Message message;
+  write_message(std::move(sent), message);
+  return message;
+}
+
+void write_message(SentEvent sent, Message& message) {
   Event& event = sent.event;
-  Message message{.exchange = std::move(event.exchange),
-                  .routing_key = std::move(event.routing_key),
-                  .id = std::move(event.id),
-                  .body = std::move(event.payload),
-                  .headers = std::move(event.headers)};
+  message.exchange = std::move(event.exchange);
+  message.routing_key = std::move(event.routing_key);
+  message.id = std::move(event.id);
+  message.body = std::move(event.payload);
+  auto spare = std::exchange(message.headers, std::move(event.headers));
   std::erase_if(message.headers, [](const auto& entry) { return is_ours(entry.first); });
+  // In the order of their names, so that each goes behind those before it.
   const auto set = [&](std::string_view name, std::string value) {
-    if (!value.empty()) message.headers.insert_or_assign(std::string(name), std::move(value));
+    auto& headers = message.headers;
+    if (value.empty()) return;
+    if (spare.empty()) {
+      headers.emplace_hint(headers.end(), std::string(name), std::move(value));
+      return;
+    }
+    auto header = spare.extract(spare.begin());
+    header.key() = name;
+    header.mapped() = std::move(value);
+    headers.insert(headers.end(), std::move(header));
   };
-  set(header::type, std::move(event.type));
   set(header::aggregate, std::move(event.aggregate));
   set(header::aggregate_type, std::move(event.aggregate_type));
-  set(header::version, std::to_string(event.version));
-  set(header::correlation_id, std::move(event.correlation_id));
   set(header::causation_id, std::move(event.causation_id));
-  set(header::traceparent, std::move(event.traceparent));
+  set(header::correlation_id, std::move(event.correlation_id));
   set(header::occurred_at, print_time(sent.occurred_at));
+  set(header::traceparent, std::move(event.traceparent));
+  set(header::type, std::move(event.type));
+  set(header::version, std::to_string(event.version));
   set(header::lane, std::to_string(sent.lane));
   set(header::position, std::to_string(sent.position));
-  return message;
 }
 
 Result<SentEvent> from_message(const Message& message) {

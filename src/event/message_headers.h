@@ -59,6 +59,8 @@ struct SentEvent {
 };
 
 [[nodiscard]] BATON_EXPORT Message to_message(SentEvent sent);
+// The same into a message that was sent before, whose headers lend their memory to the new ones.
+BATON_EXPORT void write_message(SentEvent sent, Message& message);
 
 // `bad_request` with what is wrong: no usable id, no type or aggregate, a number that is none, or
 // what check_event refuses. A message of another sender may lack the lane, the position and

@@ -14,6 +14,7 @@ namespace {
 constexpr Millis kHeartbeat{5'000};
 constexpr Millis kReopen{200};
 constexpr Millis kShownAsStalled{1'000};
+constexpr int kMaxConflicts = 20;  // of one batch in a row; then the handler has failed
 
 void wait(const std::stop_token& stop, Millis time) {
   std::mutex mutex;
@@ -127,6 +128,7 @@ Result<ProcessorWorker::Turn> ProcessorWorker::handle_next(const ProcessorRow& s
     if (done) done = session_->save(*transaction, events.back().position);
     if (done) {
       auto committed = transaction->commit();
+      if (committed) conflicts_ = 0;
       if (committed) return Turn::busy;
       // Deferred constraints speak up only here.
       if (committed.error().in_doubt) return committed.error();
@@ -136,7 +138,8 @@ Result<ProcessorWorker::Turn> ProcessorWorker::handle_next(const ProcessorRow& s
     failure = done.error();
   }
   if (!session_->connection().usable()) return *failure;
-  if (is_conflict(session_->connection())) return Turn::busy;
+  if (is_conflict(session_->connection()) && ++conflicts_ <= kMaxConflicts) return Turn::busy;
+  conflicts_ = 0;
   if (events.size() > 1) {
     one_by_one_to_ = events.back().position;
     return Turn::busy;
@@ -223,6 +226,7 @@ Result<ProcessorWorker::Turn> ProcessorWorker::rebuild_next(const ProcessorRow& 
     }
     if (done) {
       done = transaction->commit();
+      if (done) conflicts_ = 0;
       if (done) return Turn::busy;
       if (done.error().in_doubt) return done.error();
     }
@@ -230,7 +234,8 @@ Result<ProcessorWorker::Turn> ProcessorWorker::rebuild_next(const ProcessorRow& 
     failure = done.error();
   }
   if (!session_->connection().usable()) return *failure;
-  if (is_conflict(session_->connection())) return Turn::busy;
+  if (is_conflict(session_->connection()) && ++conflicts_ <= kMaxConflicts) return Turn::busy;
+  conflicts_ = 0;
   if (events.size() > 1) {
     rebuild_one_by_one_to_ = events.back().position;
     return Turn::busy;

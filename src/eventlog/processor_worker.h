@@ -57,6 +57,7 @@ class ProcessorWorker {
   Position one_by_one_to_ = 0;   // a batch up to here has failed
   Position rebuild_one_by_one_to_ = 0;
   int rebuild_attempts_ = 0;
+  int conflicts_ = 0;   // in a row
   Instant not_before_;  // of the next attempt
   Instant next_heartbeat_;
   std::optional<Instant> stalled_since_;

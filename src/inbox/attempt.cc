@@ -13,14 +13,21 @@ using Ended = AttemptResult::Ended;
 // SQLite has one writer: others wait for a batch.
 constexpr Millis kSqliteBatch{20};
 
-bool is_conflict(std::string_view sqlstate) { return sqlstate == "40001" || sqlstate == "40P01"; }
-
 }  // namespace
 
 // An error of our own statements, or of the COMMIT.
 void Attempt::fail(const Error& error) {
   result_.why = error.message;
   result_.ended = is_conflict(database_->sqlstate()) ? Ended::conflict : Ended::away;
+}
+
+// What the server refuses only now, as a deferred constraint does, a handler has written: nothing
+// comes of waiting.
+void Attempt::fail_commit(const Error& error) {
+  fail(error);
+  if (result_.ended == Ended::away && !error.retryable && !error.in_doubt) {
+    result_.ended = Ended::failed;
+  }
 }
 
 void Attempt::broke(const std::string& why) {
@@ -57,6 +64,7 @@ Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const M
                   : is_conflict(state.sqlstate) ? Ended::conflict
                                                 : Ended::failed;
   outcome.ended_transaction = state.ended;
+  outcome.unsure = !state.open && !state.ended;
   if (outcome.why.empty() || state.ended) outcome.why = state.why;
   if (outcome.why.empty()) outcome.why = "the handler failed without a reason";
   return outcome;
@@ -95,13 +103,15 @@ void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
         for (const auto& one : batch) ids.push_back(one.sent.event.id);
         // All replicas in one order, so that none waits for another in a circle.
         std::sort(ids.begin(), ids.end());
-        auto fresh = handlers_->tables.enter(*transaction, ids, Outcome::done);
-        if (!fresh) return fail(fresh.error());
-        std::sort(fresh->begin(), fresh->end());
-        if (auto decided = decide(*transaction, batch, *fresh); !decided) {
+        auto entered = handlers_->tables.enter(*transaction, ids, Outcome::done);
+        if (!entered) return fail(entered.error());
+        transaction_ = entered->transaction;
+        std::sort(entered->fresh.begin(), entered->fresh.end());
+        if (auto decided = decide(*transaction, batch, entered->fresh); !decided) {
           return fail(decided.error());
         }
         if (result_.ended != Ended::well) return;
+        decided_ = result_.fates;
         turn.inserted(std::find(result_.fates.begin(), result_.fates.end(), Fate::done) !=
                       result_.fates.end());
         break;
@@ -114,7 +124,10 @@ void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
         break;
       }
       case Turn::Step::commit:
-        if (auto committed = transaction->commit(); !committed) return fail(committed.error());
+        transaction_ = 0;
+        if (auto committed = transaction->commit(); !committed) {
+          return fail_commit(committed.error());
+        }
         turn.committed();
         break;
       default: return;
@@ -182,6 +195,7 @@ Result<void> Attempt::run_new(sql::Transaction& transaction, const std::vector<I
       result_.ended = outcome.ended;
       result_.at = i;
       result_.ended_transaction = outcome.ended_transaction;
+      result_.unsure = outcome.unsure;
       result_.why = outcome.why;
       return {};
     }
@@ -224,8 +238,9 @@ void Attempt::handle_retry(const Kept& kept) {
   const Decision decision =
       retry(*row, kept.row.claim, rejected ? Outcome::rejected : Outcome::done);
   auto stored = handlers_->tables.update(*transaction, kept.event_id, decision, "");
-  if (stored) stored = transaction->commit();
-  if (!stored) fail(stored.error());
+  if (!stored) return fail(stored.error());
+  stored = transaction->commit();
+  if (!stored) fail_commit(stored.error());
 }
 
 void Attempt::record_failure(const Kept& kept, const std::string& error, bool probe) {
@@ -234,7 +249,9 @@ void Attempt::record_failure(const Kept& kept, const std::string& error, bool pr
   if (!transaction) return fail(transaction.error());
   const auto row = handlers_->tables.lock(*transaction, kept.event_id);
   if (!row) return fail(row.error());
-  const Decision decision = fail_retry(*row, kept.row.claim, probe, handlers_->limits);
+  const Decision decision =
+      fail_retry(*row, kept.row.claim, {.probe = probe, .in_trouble_for = kept.in_trouble_for},
+                 handlers_->limits);
   if (decision.moot) {
     result_.ended = Ended::overtaken;
     return;
@@ -255,8 +272,9 @@ void Attempt::record_failure(const Kept& kept, const std::string& error, bool pr
     }
   }
   auto stored = handlers_->tables.update(*transaction, kept.event_id, decision, error);
-  if (stored) stored = transaction->commit();
   if (!stored) return fail(stored.error());
+  stored = transaction->commit();
+  if (!stored) return fail_commit(stored.error());
   result_.dead = decision.row.status == Status::dead;
 }
 

@@ -53,6 +53,7 @@ struct AttemptResult {
   Ended ended = Ended::well;
   std::size_t at = 0;
   bool ended_transaction = false;  // that handler did
+  bool unsure = false;             // whether it did
   std::string why;
   std::vector<Fate> fates{};           // of the deliveries, in their order
   std::vector<std::string> reasons{};  // of business errors
@@ -78,6 +79,11 @@ class Attempt {
   [[nodiscard]] const std::shared_ptr<sql::Connection>& database() const { return database_; }
   // Of the batch, the one that is in the handler; also while it runs.
   [[nodiscard]] std::size_t current() const { return current_; }
+  // What is to become of the batch if all goes well; also while a handler runs.
+  [[nodiscard]] const std::vector<Fate>& decided() const { return decided_; }
+  // The transaction of the batch as the server knows it, until it is the consumer that commits it;
+  // 0: none that could be looked up. Also while a handler runs.
+  [[nodiscard]] std::int64_t transaction() const { return transaction_; }
 
  private:
   using Call = std::function<Handled(Handling&)>;
@@ -86,6 +92,7 @@ class Attempt {
     Handled handled;
     AttemptResult::Ended ended = AttemptResult::Ended::well;
     bool ended_transaction = false;
+    bool unsure = false;
     std::string why;
   };
   Outcomes call(const Call& handler, const Event& event, const Message& message, int attempt,
@@ -97,11 +104,15 @@ class Attempt {
   bool before_commit();
   Result<void> run_new(sql::Transaction& transaction, const std::vector<Incoming>& batch);
   void fail(const Error& error);
+  void fail_commit(const Error& error);
 
   const std::shared_ptr<const Handlers> handlers_;
   const std::shared_ptr<sql::Connection> database_;
   HandlerLimit limit_;
   std::atomic<std::size_t> current_{0};
+  std::atomic<std::int64_t> transaction_{0};
+  // Written before the first handler is given its limit: who sees that sees this.
+  std::vector<Fate> decided_;
   AttemptResult result_;
 };
 

@@ -1,7 +1,8 @@
 #pragma once
 
 // When so many different events have failed in a row that the fault must be elsewhere, one at a
-// time is tried: a due retry, a fresh delivery, and so on, until one succeeds. Pure.
+// time is tried: a due retry, a fresh delivery, and so on, until one succeeds. Pure. What a probe
+// costs its event is up to gives_back() of decision.h, which ends what cannot succeed.
 
 #include <cstddef>
 #include <set>

@@ -52,7 +52,8 @@ std::shared_ptr<Handlers> make_handlers(const std::string& url, const ConsumerOp
       .limits = {.max_retries = options.max_retries,
                  .delays = options.retry_delays,
                  .claim_lead =
-                     options.handler_timeout + std::min(options.handler_timeout, kMaxClaimMargin)},
+                     options.handler_timeout + std::min(options.handler_timeout, kMaxClaimMargin),
+                 .breaker_patience = options.breaker_patience},
       .tables =
           Tables(kind_of(url), options.name, options.queue, options.ordered, options.time_shift)});
 }
@@ -81,8 +82,9 @@ Result<void> ConsumerLoop::check_options() const {
     return bad_request("batch is 1 to 1000, and prefetch at least 1");
   }
   if (options_.max_retries < 0 || options_.handler_timeout <= Millis{0} ||
-      options_.poll_interval <= Millis{0}) {
-    return bad_request("max_retries, handler_timeout or poll_interval is out of range");
+      options_.poll_interval <= Millis{0} || options_.breaker_patience < Millis{0}) {
+    return bad_request(
+        "max_retries, handler_timeout, poll_interval or breaker_patience is out of range");
   }
   if (options_.deduplication_window < std::chrono::hours{1}) {
     return bad_request("a deduplication window under an hour would let duplicates through");
@@ -170,6 +172,7 @@ void ConsumerLoop::turn() {
       if (!retry_due(false)) break;
     }
   }
+  conflicts_ = 0;
   keep_house();
 }
 

@@ -50,6 +50,7 @@ class ConsumerLoop {
   bool connect_database();
   bool subscribe();
   void pause(const std::string& why);
+  void recover(const Error& error);
   void nap(Millis time);
   bool stopping() const { return stop_.stop_requested(); }
 
@@ -60,6 +61,7 @@ class ConsumerLoop {
   bool process_alone(Delivery delivery);
   void process_batch(std::vector<Incoming> batch);
   bool run_batch(const std::vector<Incoming>& batch, AttemptResult& result, bool& overran);
+  std::optional<bool> was_committed(std::int64_t transaction);
   bool withdraw(const std::vector<Incoming>& batch, const AttemptResult& result);
   void tell(const Incoming& one, Fate fate, const std::string& reason);
   bool fail_fresh(const Incoming& one, const std::string& why);
@@ -98,6 +100,7 @@ class ConsumerLoop {
   std::vector<Settlement> to_acknowledge_;
   HandlerThread handler_thread_;
   int abandoned_ = 0;  // threads of handlers that never returned
+  int conflicts_ = 0;  // of transactions of its own, in one turn
   Breaker breaker_;
   bool paused_ = false;
   bool broker_lost_ = false;

@@ -5,7 +5,10 @@
 #include <set>
 #include <utility>
 
+#include <sys/socket.h>
+
 #include "inbox/consumer_loop.h"
+#include "inbox/session.h"
 
 namespace baton::inbox {
 namespace {
@@ -37,6 +40,16 @@ void ConsumerLoop::note_failure(const std::string& id) {
 
 void ConsumerLoop::note_success() {
   if (breaker_.succeeded()) note(Kind::breaker_closed, "CONSUMER_BREAKER_CLOSED");
+}
+
+// After a transaction of its own: a conflict with another replica, as where the default isolation
+// is SERIALIZABLE, is soon over; an outage is waited for.
+void ConsumerLoop::recover(const Error& error) {
+  if (is_conflict(database_->sqlstate()) && ++conflicts_ <= kMaxConflicts) {
+    return nap(conflict_pause());
+  }
+  conflicts_ = 0;
+  pause(error.message);
 }
 
 void ConsumerLoop::process() {
@@ -111,7 +124,7 @@ std::optional<ConsumerLoop::Stored> ConsumerLoop::keep_new(const KeptMessage& ke
       const Outcome outcome = *decide(Ledger(), Aggregate::free).ledger;
       auto entered = handlers_->tables.enter(transaction, {kept.event_id}, outcome);
       if (!entered) return entered.error();
-      if (entered->empty()) return {};
+      if (entered->fresh.empty()) return {};
       auto aggregate = Aggregate::free;
       if (!kept.raw) {
         const auto found = handlers_->tables.in_trouble(transaction, {kept.event.aggregate});
@@ -131,7 +144,7 @@ std::optional<ConsumerLoop::Stored> ConsumerLoop::keep_new(const KeptMessage& ke
     if (done.error().code == Code::bad_request && !kept.raw) {
       return keep_new(keep_poison(kept.message), bury_it, done.error().message);
     }
-    pause(done.error().message);
+    recover(done.error());
   }
   return {};
 }
@@ -167,11 +180,27 @@ bool ConsumerLoop::run_batch(const std::vector<Incoming>& batch, AttemptResult& 
       overran = true;
       result = {.ended = Ended::failed,
                 .at = attempt->current(),
+                .unsure = true,
                 .why = "the handler took longer than " +
-                       std::to_string(handlers_->timeout.count()) + " ms"};
-      return true;
+                       std::to_string(handlers_->timeout.count()) + " ms",
+                .fates = attempt->decided()};
+    } else {
+      result = attempt->result();
     }
-    result = attempt->result();
+    if (result.unsure && attempt->transaction() != 0) {
+      // The server ends what such a session has left open, though the attempt still has it.
+      if (database_ != nullptr && !database_->usable()) {
+        (void)::shutdown(socket_of(*database_), SHUT_RDWR);
+      }
+      const auto committed = was_committed(attempt->transaction());
+      if (!committed) return false;
+      result.ended_transaction = *committed;
+    }
+    if (result.ended_transaction) {
+      if (!overran) result.why = kEndedTransaction;
+      result.ended = Ended::failed;
+    }
+    if (overran) return true;
     if (result.ended == Ended::away) {
       pause(result.why);
     } else if (result.ended == Ended::conflict && ++conflicts <= kMaxConflicts) {
@@ -220,6 +249,18 @@ void ConsumerLoop::process_batch(std::vector<Incoming> batch) {
   }
 }
 
+// Whether a handler has committed the transaction: a session that is lost, or whose transaction has
+// failed, does not tell whether that was the first one. Nothing: told to stop before the server
+// knew.
+std::optional<bool> ConsumerLoop::was_committed(std::int64_t transaction) {
+  while (connect_database()) {
+    const auto state = Tables::look_up(*database_, transaction);
+    if (state && *state != TransactionState::open) return *state == TransactionState::committed;
+    pause(state ? "the server still works for a handler that was given up" : state.error().message);
+  }
+  return {};
+}
+
 // A handler that commits has committed the ids of the whole batch; those behind it in the batch
 // have not been handled.
 bool ConsumerLoop::withdraw(const std::vector<Incoming>& batch, const AttemptResult& result) {
@@ -233,7 +274,7 @@ bool ConsumerLoop::withdraw(const std::vector<Incoming>& batch, const AttemptRes
       return {};
     });
     if (done) return true;
-    pause(done.error().message);
+    recover(done.error());
   }
   return false;
 }
@@ -272,7 +313,7 @@ bool ConsumerLoop::retry_due(bool probing) {
     return handlers_->tables.update(transaction, claimed->event_id, decision, "");
   });
   if (!done) {
-    pause(done.error().message);
+    recover(done.error());
     return false;
   }
   if (!claimed) return false;
@@ -329,7 +370,7 @@ void ConsumerLoop::record_failure(const Kept& kept, const std::string& why, bool
                                         "on_give_up failed: " + hook_error + "; before: " + why);
       });
       if (done) return note(Kind::hook_failed, "GIVE_UP_HOOK_FAILED", event, number, hook_error);
-      pause(done.error().message);
+      recover(done.error());
       continue;
     }
     const auto attempt = std::make_shared<Attempt>(handlers_, database_);

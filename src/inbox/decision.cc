@@ -132,9 +132,14 @@ Decision retry(const Row& row, std::int64_t claim, Outcome outcome) {
   return {.ledger = outcome, .rows = Decision::Rows::erase, .run_handler = true};
 }
 
-Decision fail_retry(const Row& row, std::int64_t claim, bool probe, const RetryLimits& limits) {
+bool gives_back(const FailedAttempt& attempt, const RetryLimits& limits) {
+  return attempt.probe && attempt.in_trouble_for < limits.breaker_patience;
+}
+
+Decision fail_retry(const Row& row, std::int64_t claim, const FailedAttempt& attempt,
+                    const RetryLimits& limits) {
   if (!has_claim(row, claim)) return moot();
-  if (probe) {
+  if (gives_back(attempt, limits)) {
     const int retries = std::max(row->retries - 1, 0);  // 0: of what was HELD, its first attempt
     return try_again(retries, claim + 1, limits.delay_before(retries));
   }

@@ -56,6 +56,7 @@ struct RetryLimits {
   int max_retries = 5;
   std::vector<Millis> delays;  // before the first retry, the second, …; the last one repeats
   Millis claim_lead{0};        // how long a claimed retry is left alone: longer than a handler runs
+  Millis breaker_patience{0};  // so long after its first failure an event's probes use no attempt
 
   // What was redriven, or kept before it was handled, is tried once also where nothing is retried.
   [[nodiscard]] int last_retry() const { return std::max(max_retries, 1); }
@@ -118,9 +119,17 @@ struct Arrived {
 [[nodiscard]] BATON_EXPORT Decision claim(const Trouble& row, const RetryLimits& limits);
 // Inside the transaction of the handler. Moot: the claim was overtaken.
 [[nodiscard]] BATON_EXPORT Decision retry(const Row& row, std::int64_t claim, Outcome outcome);
-// The handler of a claimed retry has failed and was rolled back. `probe`: of an open breaker; it
-// gives its attempt back.
-[[nodiscard]] BATON_EXPORT Decision fail_retry(const Row& row, std::int64_t claim, bool probe,
+// An attempt that has failed.
+struct FailedAttempt {
+  bool probe = false;        // of an open breaker
+  Millis in_trouble_for{0};  // since the first failure of its event
+};
+// A probe gives its attempt back, because the fault may be elsewhere; but not for ever: an open
+// breaker that waits for a success must not keep events that cannot succeed.
+[[nodiscard]] BATON_EXPORT bool gives_back(const FailedAttempt& attempt, const RetryLimits& limits);
+// The handler of a claimed retry has failed and was rolled back.
+[[nodiscard]] BATON_EXPORT Decision fail_retry(const Row& row, std::int64_t claim,
+                                               const FailedAttempt& attempt,
                                                const RetryLimits& limits);
 // The hook has failed and was rolled back.
 [[nodiscard]] BATON_EXPORT Decision fail_hook(const Row& row, std::int64_t claim,

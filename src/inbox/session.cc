@@ -20,6 +20,10 @@ SessionState look_at(sql::Connection& session) {
       state.why = "the connection to the database is lost";
       return state;
     }
+    if (PQpipelineStatus(postgres) != PQ_PIPELINE_OFF) {
+      state.why = "the handler left the connection in pipeline mode";
+      return state;
+    }
     switch (PQtransactionStatus(postgres)) {
       case PQTRANS_INTRANS:
         state.open = session.in_own_transaction();
@@ -43,7 +47,7 @@ SessionState look_at(sql::Connection& session) {
     state.ended = !state.open;
   }
 #endif
-  if (state.ended) state.why = "the handler ended the transaction of the consumer";
+  if (state.ended) state.why = kEndedTransaction;
   return state;
 }
 

@@ -3,10 +3,14 @@
 // The session that a handler gets, and what it has left of it. Part of it is libpq's and SQLite's.
 
 #include <string>
+#include <string_view>
 
 #include "sql/connection.h"
 
 namespace baton::inbox {
+
+inline constexpr const char* kEndedTransaction =
+    "the handler ended the transaction of the consumer";
 
 struct SessionState {
   bool open = false;     // in the transaction, which can be committed
@@ -15,6 +19,11 @@ struct SessionState {
   std::string sqlstate;  // of the last error of a transaction that has failed
   std::string why;       // for people, if it is not open
 };
+
+// Of PostgreSQL: the same may succeed at once.
+[[nodiscard]] inline bool is_conflict(std::string_view sqlstate) {
+  return sqlstate == "40001" || sqlstate == "40P01";
+}
 
 [[nodiscard]] SessionState look_at(sql::Connection& session);
 

@@ -9,7 +9,8 @@ namespace baton::inbox {
 namespace {
 
 // Both databases understand the same statements but for a few words: [at $3] is the time in $3
-// milliseconds, [lock] and [skip] lock rows, which SQLite does with the whole file.
+// milliseconds, [age $3] how long ago the first failure was then, [lock] and [skip] lock rows,
+// which SQLite does with the whole file.
 sql::Statement statement(sql::Kind kind, std::string text) {
   const bool postgres = kind == sql::Kind::postgres;
   const auto replace = [&](std::string_view what, std::string_view with) {
@@ -19,6 +20,13 @@ sql::Statement statement(sql::Kind kind, std::string text) {
   };
   replace("[lock]", postgres ? "FOR UPDATE" : "");
   replace("[skip]", postgres ? "FOR UPDATE SKIP LOCKED" : "");
+  for (auto at = text.find("[age $"); at != text.npos; at = text.find("[age $", at)) {
+    const auto end = text.find(']', at);
+    const std::string then = "[at " + text.substr(at + 5, end - at - 5) + "]";
+    text.replace(at, end - at + 1,
+                 postgres ? "(extract(epoch FROM " + then + " - first_failed_at) * 1000)::bigint"
+                          : then + " - first_failed_at");
+  }
   for (auto at = text.find("[at $"); at != text.npos; at = text.find("[at $", at)) {
     const auto end = text.find(']', at);
     const std::string value = text.substr(at + 4, end - at - 4);
@@ -48,7 +56,7 @@ Result<Trouble> trouble_in(const sql::Row& row, std::size_t column) {
 
 constexpr const char* kKept =
     "SELECT status, retry_count, claim, event_id, last_error, exchange, routing_key,"
-    " message_id, payload, content_type, headers FROM inbox_events ";
+    " message_id, payload, content_type, headers, [age $2] FROM inbox_events ";
 // decision.h, holds(). What is no event is of no aggregate.
 constexpr const char* kHolds = "status IN ('RETRY', 'HELD', 'DEAD') AND raw IS NULL ";
 constexpr const char* kSettled = "outcome IN ('done', 'rejected', 'discarded')";
@@ -60,10 +68,11 @@ struct Tables::Statements {
       : enter(statement(kind, kind == sql::Kind::postgres
                                   ? "INSERT INTO processed_events (consumer, event_id, outcome)"
                                     " SELECT $1, id, $3 FROM unnest($2::uuid[]) id"
-                                    " ON CONFLICT DO NOTHING RETURNING event_id"
+                                    " ON CONFLICT DO NOTHING"
+                                    " RETURNING event_id, pg_current_xact_id()"
                                   : "INSERT INTO processed_events (consumer, event_id, outcome)"
                                     " VALUES ($1, $2, $3)"
-                                    " ON CONFLICT DO NOTHING RETURNING event_id")),
+                                    " ON CONFLICT DO NOTHING RETURNING event_id, 0")),
         set_outcome(statement(kind,
                               "UPDATE processed_events SET outcome = $3, processed_at = [at $4]"
                               " WHERE consumer = $1 AND event_id = $2")),
@@ -161,25 +170,38 @@ Result<void> Tables::check(sql::Connection& connection) const {
                                  : Result<void>();
 }
 
-Result<std::vector<std::string>> Tables::enter(sql::Transaction& transaction,
-                                               const std::vector<std::string>& ids,
-                                               Outcome outcome) const {
-  std::vector<std::string> fresh;
+Result<Tables::Entered> Tables::enter(sql::Transaction& transaction,
+                                      const std::vector<std::string>& ids, Outcome outcome) const {
+  Entered entered;
   const auto run = [&](sql::Value value) -> Result<void> {
     auto rows =
         transaction.query(sql_.enter, {consumer_, std::move(value), std::string(text_of(outcome))});
     if (!rows) return rows.error();
-    for (const auto& row : *rows) fresh.push_back(row.text(0));
+    for (const auto& row : *rows) {
+      entered.fresh.push_back(row.text(0));
+      entered.transaction = row.integer(1);
+    }
     return {};
   };
   if (kind_ == sql::Kind::postgres) {
     if (auto done = run(ids); !done) return done.error();
-    return fresh;
+    return entered;
   }
   for (const auto& id : ids) {
     if (auto done = run(id); !done) return done.error();
   }
-  return fresh;
+  return entered;
+}
+
+Result<TransactionState> Tables::look_up(sql::Connection& connection, std::int64_t transaction) {
+  auto rows =
+      connection.query("SELECT pg_xact_status($1::text::xid8)", {std::to_string(transaction)});
+  const bool never_begun = connection.sqlstate() == "22023";
+  if (!rows && never_begun) return TransactionState::rolled_back;
+  if (!rows) return rows.error();
+  const std::string state = rows->front().text(0);
+  if (state == "in progress") return TransactionState::open;
+  return state == "committed" ? TransactionState::committed : TransactionState::rolled_back;
 }
 
 Result<void> Tables::set_outcome(sql::Transaction& transaction, const std::string& id,
@@ -225,7 +247,7 @@ Result<std::optional<Kept>> Tables::lock_due(sql::Transaction& transaction) cons
   if (!ordered_) return lock_first(transaction, sql_.lock_due, {consumer_, shift()});
   auto due = lock_first(transaction, sql_.lock_due_head, {consumer_, shift()});
   if (!due || *due) return due;
-  return lock_first(transaction, sql_.lock_held_head, {consumer_});
+  return lock_first(transaction, sql_.lock_held_head, {consumer_, shift()});
 }
 
 Result<std::optional<Kept>> Tables::lock_first(sql::Transaction& transaction,
@@ -247,7 +269,8 @@ Result<std::optional<Kept>> Tables::lock_first(sql::Transaction& transaction,
                                               .id = row.text(7),
                                               .body = row.text(8),
                                               .content_type = row.text(9),
-                                              .headers = std::move(*headers)}});
+                                              .headers = std::move(*headers)},
+                                  .in_trouble_for = Millis(row.integer(11))});
 }
 
 Result<void> Tables::insert(sql::Transaction& transaction, const KeptMessage& kept,

@@ -23,21 +23,31 @@ struct Kept {
   Trouble row;
   std::string last_error;
   Message message;
+  Millis in_trouble_for{0};  // since its first failure
 };
+
+// What became of a transaction, as the server knows it.
+enum class TransactionState : std::uint8_t { open, committed, rolled_back };
 
 class Tables {
  public:
+  struct Entered {
+    std::vector<std::string> fresh;  // ids that were not there
+    std::int64_t transaction = 0;    // PostgreSQL: its id, if there is any fresh one
+  };
+
   Tables(sql::Kind kind, std::string consumer, std::string queue, bool ordered,
          std::function<Millis()> time_shift);
 
   // `bad_store`: no inbox, or one of a newer Baton.
   Result<void> check(sql::Connection& connection) const;
 
-  // Puts ids into the ledger, in their order, and gives those that were not there. Waits for
-  // transactions that put one of them there too.
-  Result<std::vector<std::string>> enter(sql::Transaction& transaction,
-                                         const std::vector<std::string>& ids,
-                                         Outcome outcome) const;
+  // Puts ids into the ledger, in their order. Waits for transactions that put one of them there
+  // too.
+  Result<Entered> enter(sql::Transaction& transaction, const std::vector<std::string>& ids,
+                        Outcome outcome) const;
+  // PostgreSQL. What the server does not know (any more) was rolled back, or is long ago.
+  static Result<TransactionState> look_up(sql::Connection& connection, std::int64_t transaction);
   Result<void> set_outcome(sql::Transaction& transaction, const std::string& id,
                            Outcome outcome) const;
   Result<void> leave(sql::Transaction& transaction, const std::string& id) const;

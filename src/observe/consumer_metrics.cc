@@ -1,4 +1,4 @@
-#include "observe/consumer_metrics.h"
+#include "baton/consumer_metrics.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "observe/job_metrics.h"
+#include "baton/job_metrics.h"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@ namespace {
 constexpr std::array kSkipReasons = {SkipReason::other_node, SkipReason::busy, SkipReason::skipped,
                                      SkipReason::unavailable, SkipReason::given_up};
 constexpr std::array kResults = {FireResult::ok, FireResult::failed, FireResult::lost,
-                                 FireResult::unconfirmed};
+                                 FireResult::unconfirmed, FireResult::left};
 
 double seconds(std::chrono::duration<double> time) { return time.count(); }
 

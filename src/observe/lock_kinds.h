@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "baton/metrics.h"
 #include "baton/name.h"
 #include "baton/result.h"
-#include "observe/metrics.h"
 
 namespace baton::observe {
 

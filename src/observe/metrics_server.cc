@@ -1,6 +1,7 @@
-#include "observe/metrics_server.h"
+#include "baton/metrics_server.h"
 
 #include <charconv>
+#include <utility>
 
 #include "http/server.h"
 
@@ -22,10 +23,10 @@ Result<http::ServerOptions> parse_listen(const std::string& listen) {
     const auto read = std::from_chars(listen.data() + colon + 1, end, options.port);
     if (read.ec == std::errc() && read.ptr == end && !options.address.empty()) return options;
   }
-  return Error{.code = Code::bad_request, .message = "--metrics: write IP:PORT, as 127.0.0.1:9464"};
+  return Error{.code = Code::bad_request, .message = "metrics: write IP:PORT, as 127.0.0.1:9464"};
 }
 
-http::Router routes(std::shared_ptr<Metrics> metrics) {
+http::Router routes(std::shared_ptr<Metrics> metrics, std::function<bool()> leads) {
   http::Router router;
   router.add(
       "GET", "/healthz",
@@ -35,6 +36,15 @@ http::Router routes(std::shared_ptr<Metrics> metrics) {
     return http::Response{.body = metrics->text(),
                           .content_type = std::string(Metrics::kContentType)};
   });
+  if (leads) {
+    router.add(
+        "GET", "/leader",
+        [leads = std::move(leads)](const http::Request&) {
+          return leads() ? http::Response{.body = "{\"leader\":true}\n"}
+                         : http::Response{.status = 503, .body = "{\"leader\":false}\n"};
+        },
+        http::Router::Run::at_once);
+  }
   return router;
 }
 
@@ -66,15 +76,17 @@ class MetricsServer::Impl {
 };
 
 Result<std::unique_ptr<MetricsServer>> MetricsServer::start(const std::string& listen,
-                                                            std::shared_ptr<Metrics> metrics) {
+                                                            std::shared_ptr<Metrics> metrics,
+                                                            std::function<bool()> leads) {
   auto options = parse_listen(listen);
   if (!options) return options.error();
   const bool on_loopback = http::is_loopback_address(options->address);
   auto workers = std::make_shared<http::WorkerPool>(1);
-  auto server = http::Server::start(routes(std::move(metrics)), std::move(*options), workers);
+  auto server = http::Server::start(routes(std::move(metrics), std::move(leads)),
+                                    std::move(*options), workers);
   if (!server) {
     workers->stop();
-    server.error().message = "--metrics: " + server.error().message;
+    server.error().message = "metrics: " + server.error().message;
     return server.error();
   }
   return std::unique_ptr<MetricsServer>(new MetricsServer(

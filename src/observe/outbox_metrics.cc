@@ -1,4 +1,4 @@
-#include "observe/outbox_metrics.h"
+#include "baton/outbox_metrics.h"
 
 #include <utility>
 

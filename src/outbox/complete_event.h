@@ -18,5 +18,8 @@ struct CompleteEvent {
 
 [[nodiscard]] BATON_EXPORT Result<CompleteEvent> complete(const Event& event,
                                                           const OutboxOptions& options);
+// For an outbox: `bad_request` also without an exchange.
+[[nodiscard]] BATON_EXPORT Result<CompleteEvent> complete_to_publish(const Event& event,
+                                                                     const OutboxOptions& options);
 
 }  // namespace baton::outbox

@@ -112,8 +112,8 @@ $$;
 --
 --   SELECT outbox_add('DocumentUploaded', 'doc-7', '{"pages":3}', exchange => 'documents');
 --
--- payload and headers are JSON texts; headers are an object of texts. Without a routing key, it is
--- made from the type: document.uploaded. quiet: see OutboxOptions.
+-- An exchange is needed. payload and headers are JSON texts; headers are an object of texts.
+-- Without a routing key, it is made from the type: document.uploaded. quiet: see OutboxOptions.
 CREATE OR REPLACE FUNCTION $schema.outbox_add(
   type text, aggregate_id text, payload text DEFAULT '{}', exchange text DEFAULT '',
   routing_key text DEFAULT '', aggregate_type text DEFAULT '', headers text DEFAULT '{}',
@@ -136,6 +136,8 @@ BEGIN
     WHEN coalesce(type, '') = '' THEN 'an event needs a type, as DocumentUploaded'
     WHEN coalesce(aggregate_id, '') = '' THEN
       'an event needs an aggregate: what it has happened to'
+    WHEN coalesce(exchange, '') = '' THEN
+      'an event needs an exchange, where it is published: exchange => ''documents'''
     WHEN key = '' THEN 'no routing key can be made from the type of the event'
     WHEN greatest(octet_length(type), octet_length(aggregate_id), octet_length(aggregate_type),
                   octet_length(exchange), octet_length(key)) > 255 THEN
@@ -182,7 +184,7 @@ BEGIN
            substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid;
   END IF;
   PERFORM $schema.outbox_put(
-    id, type, coalesce(aggregate_type, ''), aggregate_id, coalesce(exchange, ''), key, payload,
+    id, type, coalesce(aggregate_type, ''), aggregate_id, exchange, key, payload,
     headers, nullif(correlation_id, ''), nullif(causation_id, ''), nullif(traceparent, ''),
     version, coalesce(quiet, false));
   RETURN id;

@@ -55,7 +55,7 @@ Result<void> install_outbox(PGconn* connection) {
 Result<std::string> Outbox::add(PGconn* transaction, const Event& event) const {
   sql::PostgresCall call(transaction, error_of);
   if (auto open = call.check_transaction(); !open) return open.error();
-  auto row = outbox::complete(event, options_);
+  auto row = outbox::complete_to_publish(event, options_);
   if (!row) return row.error();
   const std::string version = std::to_string(event.version);
   // Bound where they are: a payload may have a MiB.
@@ -89,7 +89,7 @@ Result<std::vector<std::string>> Outbox::add_all(PGconn* transaction,
   std::vector<std::int64_t> versions;
   std::size_t bytes = 0;
   for (const Event& event : events) {
-    auto row = outbox::complete(event, options_);
+    auto row = outbox::complete_to_publish(event, options_);
     if (!row) return row.error();
     bytes += event.payload.size() + row->headers.size();
     if (bytes > kMaxBytesAtOnce) {

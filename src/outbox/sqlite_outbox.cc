@@ -72,7 +72,7 @@ Result<std::vector<std::string>> Outbox::add_all(sqlite3* transaction,
   std::vector<CompleteEvent> rows;
   rows.reserve(events.size());
   for (const Event& event : events) {
-    auto row = outbox::complete(event, options_);
+    auto row = outbox::complete_to_publish(event, options_);
     if (!row) return row.error();
     rows.push_back(std::move(*row));
   }

@@ -14,8 +14,11 @@
 // marked. Trouble with the database drops the memory of all lanes, and they are taken over again;
 // trouble with the broker drops nothing.
 
+#include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +41,8 @@ namespace baton::relay {
 // Between tries to reach a database or broker that is away.
 inline constexpr Millis kFirstBackoff{100};
 inline constexpr Millis kMaxBackoff{1'000};
+// A route that does not answer, each lane with one message.
+inline constexpr Millis kAskAgain{60'000};
 
 class Engine {
  public:
@@ -68,7 +73,7 @@ class Engine {
     Partition partition;
     const OwnedLane owned;
     std::optional<Look> look;  // none: to be taken over
-    Bodies messages;           // of rows that the look knows, not of all
+    Bodies events;             // of rows that the look knows, not of all
     std::uint64_t memory = 0;  // a number that is never used twice
     std::size_t unconfirmed = 0;
     std::optional<Instant> drain_until;
@@ -84,14 +89,32 @@ class Engine {
     LanePtr lane;
     std::uint64_t memory = 0;
     Row row;
-    std::string event_id;
+    // For on_event, if there is one:
     event::WallTime occurred_at;
+    std::string event_id;
     std::string type;
     std::string correlation_id;
+    bool overdue = false;  // counted in the window and by its lane no more
+  };
+  struct SentBatch {
+    std::uint64_t first = 0;
+    std::size_t count = 0;
+    Instant at;
   };
   struct Outbound {
-    std::vector<Message> messages;
     std::vector<InFlight> rows;
+    std::vector<Message> messages;  // of the rows, and behind them some that were sent before
+
+    Message& next_message() {
+      if (rows.size() > messages.size()) messages.emplace_back();
+      return messages[rows.size() - 1];
+    }
+    // Keeps the memory of the messages, all but that of their bodies, for the next ones.
+    void clear() {
+      const std::size_t used = std::min(rows.size(), messages.size());
+      for (std::size_t i = 0; i < used; ++i) std::string().swap(messages[i].body);
+      rows.clear();
+    }
   };
 
   // engine.cc
@@ -117,15 +140,20 @@ class Engine {
   void tell(RelayEvent event) const;
 
   // engine_publish.cc
+  Result<bool> refill();
   Result<bool> publish();
   [[nodiscard]] bool can_publish(Instant now);
   Result<void> prepare_publisher();
   Result<void> visit_broker(Instant now);
   Result<void> gather(const LanePtr& lane, Outbound& out);
   Result<void> fetch_missing(Lane& lane, const std::vector<Row>& rows);
-  void send(Outbound out);
+  void send(Outbound& out);
   bool collect_confirms(Deadline by);
   void confirmed(const Confirm& confirm, Instant now);
+  void confirmed_late(InFlight&& sent, const Confirm& confirm, Instant now);
+  bool find_overdue(Instant now);
+  void give_up_on(InFlight& sent, Instant now);
+  [[nodiscard]] std::size_t awaited() const { return in_flight_.size() - overdue_; }
   void count(InFlight&& sent, const Confirm& confirm);
   void broker_trouble(const Error& error);
   Result<bool> write_marks();
@@ -140,7 +168,11 @@ class Engine {
   std::vector<LanePtr> lanes_;
   std::unique_ptr<Publisher> publisher_;
   bool declared_ = false;
+  Outbound outbound_;                                      // only while it is sent
   std::unordered_map<std::uint64_t, InFlight> in_flight_;  // by tag
+  std::deque<SentBatch> sent_;                             // younger than confirm_within
+  std::size_t overdue_ = 0;                                // of those in flight
+  std::map<std::string, std::size_t> silent_routes_;       // and how many are overdue there
   Window window_;
   WakeUp wakeup_;
   bool open_ = false;

@@ -13,19 +13,17 @@ namespace {
 constexpr Millis kPublishLimit{2'000};
 constexpr Millis kConnectLimit{2'000};
 constexpr Millis kVisitBroker{1'000};
-constexpr std::size_t kMaxMarks = 500;  // of a lane in one transaction
-constexpr Millis kMarksWait{20};        // for others, while confirms keep coming
+constexpr std::size_t kMaxMarks = 1'000;  // of a lane in one transaction
+constexpr Millis kMarksWait{50};          // for others, while confirms keep coming
+// Messages whose confirm is overdue. What is known of them stays in memory until it comes; with
+// more of them the window is no longer relieved.
+constexpr std::size_t kMaxOverdue = 10'000;
 
 Millis since(event::WallTime then) {
   using namespace std::chrono;
   const auto took = duration_cast<Millis>(system_clock::now().time_since_epoch()) -
                     duration_cast<Millis>(then.time_since_epoch());
   return std::max(took, Millis(0));  // clocks of two machines differ
-}
-
-std::string take_header(Message& message, std::string_view name) {
-  const auto found = message.headers.find(std::string(name));
-  return found == message.headers.end() ? std::string() : std::move(found->second);
 }
 
 }  // namespace
@@ -72,20 +70,31 @@ Result<void> Engine::visit_broker(Instant now) {
   return {};
 }
 
+// Confirms make room in the window for the next messages.
+Result<bool> Engine::refill() {
+  const bool confirmed = collect_confirms(BootClock::now());
+  auto published = publish();
+  if (!published) return published;
+  return confirmed || *published;
+}
+
 Result<bool> Engine::publish() {
   if (!can_publish(BootClock::now())) return false;
-  Outbound out;
+  Outbound& out = outbound_;
+  out.clear();
   if (!lanes_.empty()) first_lane_ = (first_lane_ + 1) % lanes_.size();
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     const LanePtr lane = lanes_[(first_lane_ + i) % lanes_.size()];
     if (!lane->look || lane->drain_until || !lane->partition.lease().valid()) continue;
     if (auto gathered = gather(lane, out); !gathered) {
       for (const InFlight& row : out.rows) window_.remove(row.row.bytes);
+      out.clear();
       return gathered.error();  // which drops the memory of all lanes
     }
   }
   if (out.rows.empty()) return false;
-  send(std::move(out));
+  send(out);
+  out.clear();
   return true;
 }
 
@@ -97,20 +106,23 @@ Result<void> Engine::gather(const LanePtr& lane, Outbound& out) {
     return fetched;
   }
   for (Row& row : rows) {
-    auto outgoing = lane->messages.take(row.position);
-    if (!outgoing) {
+    auto stored = lane->events.take(row.position);
+    if (!stored) {
       // An operator has discarded it meanwhile.
       window_.remove(row.bytes);
       lane->look->confirm(row.position, PublishOutcome::taken, {}, now);
       if (!unwritten_since_) unwritten_since_ = now;
       continue;
     }
-    out.rows.push_back({.lane = lane,
-                        .memory = lane->memory,
-                        .row = std::move(row),
-                        .event_id = outgoing->message.id,
-                        .occurred_at = outgoing->occurred_at});
-    out.messages.push_back(std::move(outgoing->message));
+    InFlight& sent = out.rows.emplace_back(
+        InFlight{.lane = lane, .memory = lane->memory, .row = std::move(row)});
+    if (options_.on_event) {  // the event itself is not kept
+      sent.occurred_at = stored->occurred_at;
+      sent.event_id = stored->event.id;
+      sent.type = stored->event.type;
+      sent.correlation_id = stored->event.correlation_id;
+    }
+    event::write_message(std::move(*stored), out.next_message());
   }
   if (lane->look->unwritten() > 0 && !unwritten_since_) unwritten_since_ = now;
   return {};
@@ -120,33 +132,29 @@ Result<void> Engine::gather(const LanePtr& lane, Outbound& out) {
 Result<void> Engine::fetch_missing(Lane& lane, const std::vector<Row>& rows) {
   std::vector<Position> missing;
   for (const Row& row : rows) {
-    if (!lane.messages.contains(row.position)) missing.push_back(row.position);
+    if (!lane.events.contains(row.position)) missing.push_back(row.position);
   }
   if (missing.empty()) return {};
   auto fetched = tables_->fetch(lane.owned.number, missing);
   if (!fetched) return fetched.error();
-  lane.messages.add(std::move(*fetched));
+  lane.events.add(std::move(*fetched));
   return {};
 }
 
-void Engine::send(Outbound out) {
-  auto first = publisher_->publish(out.messages, BootClock::now() + kPublishLimit);
+void Engine::send(Outbound& out) {
+  auto first =
+      publisher_->publish({out.messages.data(), out.rows.size()}, BootClock::now() + kPublishLimit);
   if (!first) {
-    // What may have been sent is published once more; its confirms belong to nothing any more.
-    for (std::size_t i = 0; i < out.rows.size(); ++i) {
-      InFlight& row = out.rows[i];
+    // What may have been sent is read and published once more; its confirms belong to nothing.
+    for (const InFlight& row : out.rows) {
       window_.remove(row.row.bytes);
       row.lane->look->confirm(row.row.position, PublishOutcome::unknown, {}, BootClock::now());
-      row.lane->messages.add(row.row.position, {std::move(out.messages[i]), row.occurred_at});
     }
     return broker_trouble(first.error());
   }
+  sent_.push_back({.first = *first, .count = out.rows.size(), .at = BootClock::now()});
   for (std::size_t i = 0; i < out.rows.size(); ++i) {
     ++out.rows[i].lane->unconfirmed;
-    if (options_.on_event) {  // the message itself is not kept
-      out.rows[i].type = take_header(out.messages[i], event::header::type);
-      out.rows[i].correlation_id = take_header(out.messages[i], event::header::correlation_id);
-    }
     in_flight_.emplace(*first + i, std::move(out.rows[i]));
   }
 }
@@ -160,11 +168,74 @@ bool Engine::collect_confirms(Deadline by) {
   }
   const Instant now = BootClock::now();
   for (const Confirm& confirm : *confirms) confirmed(confirm, now);
-  if (confirms->empty() && in_flight_.empty() && BootClock::now() >= publish_at_ &&
+  const bool any_overdue = find_overdue(now);
+  if (confirms->empty() && awaited() == 0 && BootClock::now() >= publish_at_ &&
       publisher_->state().connected) {
     broker_trouble_.reset();
   }
-  return !confirms->empty();
+  return !confirms->empty() || any_overdue;
+}
+
+// A queue that has lost the majority of its nodes takes messages and confirms none: it must not
+// keep the window from the other routes.
+bool Engine::find_overdue(Instant now) {
+  if (publisher_->state().blocked) {  // which is the trouble of the broker
+    for (SentBatch& batch : sent_) batch.at = now;
+    return false;
+  }
+  bool any = false;
+  while (!sent_.empty() && now >= sent_.front().at + options_.confirm_within) {
+    if (overdue_ >= kMaxOverdue) break;
+    const SentBatch batch = sent_.front();
+    sent_.pop_front();
+    for (std::uint64_t tag = batch.first; tag < batch.first + batch.count; ++tag) {
+      const auto found = in_flight_.find(tag);
+      if (found == in_flight_.end()) continue;
+      give_up_on(found->second, now);
+      any = true;
+    }
+  }
+  return any;
+}
+
+void Engine::give_up_on(InFlight& sent, Instant now) {
+  sent.overdue = true;
+  ++overdue_;
+  window_.remove(sent.row.bytes);
+  ++silent_routes_[sent.row.route];
+  for (const LanePtr& one : lanes_) {
+    if (one->look) one->look->shut(sent.row.route, now + kAskAgain);
+  }
+  Lane& lane = *sent.lane;
+  if (!lane.look || lane.memory != sent.memory) return;
+  --lane.unconfirmed;
+  const std::string why = "no confirm came within " +
+                          std::to_string(options_.confirm_within.count()) +
+                          " ms: a queue behind its routing key does not answer";
+  lane.look->overdue(sent.row.position, why);
+  if (!unwritten_since_) unwritten_since_ = now;
+  count(InFlight(sent), {.outcome = PublishOutcome::refused, .why = why});
+}
+
+// With the connection what is pending at the route goes too, so that nobody knows how it is.
+void Engine::confirmed_late(InFlight&& sent, const Confirm& confirm, Instant now) {
+  --overdue_;
+  const auto route = silent_routes_.find(sent.row.route);
+  if (--route->second == 0) silent_routes_.erase(route);
+  for (const LanePtr& lane : lanes_) {
+    if (!lane->look) continue;
+    if (confirm.outcome == PublishOutcome::unknown) {
+      lane->look->shut(sent.row.route, now);
+    } else {
+      lane->look->open(sent.row.route);
+    }
+  }
+  Lane& lane = *sent.lane;
+  const bool known = lane.look && lane.memory == sent.memory;
+  if (!known || confirm.outcome != PublishOutcome::taken) return;
+  lane.look->taken_late(sent.row, now);
+  if (!unwritten_since_) unwritten_since_ = now;
+  count(std::move(sent), confirm);
 }
 
 void Engine::confirmed(const Confirm& confirm, Instant now) {
@@ -172,7 +243,7 @@ void Engine::confirmed(const Confirm& confirm, Instant now) {
   if (found == in_flight_.end()) return;
   InFlight sent = std::move(found->second);
   in_flight_.erase(found);
-  window_.remove(sent.row.bytes);
+  if (!sent.overdue) window_.remove(sent.row.bytes);
   if (confirm.outcome == PublishOutcome::unknown) {
     if (now >= publish_at_) {
       broker_trouble({.code = Code::unavailable, .message = confirm.why, .retryable = true});
@@ -181,6 +252,7 @@ void Engine::confirmed(const Confirm& confirm, Instant now) {
     broker_trouble_.reset();
     broker_backoff_ = Millis(0);
   }
+  if (sent.overdue) return confirmed_late(std::move(sent), confirm, now);
   Lane& lane = *sent.lane;
   if (!lane.look || lane.memory != sent.memory) return;
   --lane.unconfirmed;
@@ -190,33 +262,34 @@ void Engine::confirmed(const Confirm& confirm, Instant now) {
 }
 
 void Engine::count(InFlight&& sent, const Confirm& confirm) {
-  RelayEvent event{.lane = sent.lane->owned.number,
-                   .event_id = std::move(sent.event_id),
-                   .type = std::move(sent.type),
-                   .aggregate = std::move(sent.row.aggregate),
-                   .routing_key = sent.row.route.substr(sent.row.route.find('\n') + 1),
-                   .correlation_id = std::move(sent.correlation_id),
-                   .why = confirm.why,
-                   .attempts = sent.row.attempts};
+  auto kind = RelayEvent::Kind::published;
+  int attempts = sent.row.attempts;
   switch (confirm.outcome) {
-    case PublishOutcome::taken:
-      ++counts_.published;
-      event.took = since(sent.occurred_at);
-      break;
+    case PublishOutcome::taken: ++counts_.published; break;
     case PublishOutcome::returned: {
-      ++event.attempts;
-      const bool last = event.attempts >= options_.max_attempts;
+      const bool last = ++attempts >= options_.max_attempts;
       ++(last ? counts_.failed : counts_.retries);
-      event.kind = last ? RelayEvent::Kind::failed : RelayEvent::Kind::returned;
+      kind = last ? RelayEvent::Kind::failed : RelayEvent::Kind::returned;
       break;
     }
     case PublishOutcome::refused:
       ++counts_.refused;
-      event.kind = RelayEvent::Kind::refused;
+      kind = RelayEvent::Kind::refused;
       break;
     case PublishOutcome::unknown: return;
   }
-  tell(std::move(event));
+  if (!options_.on_event) return;
+  const bool taken = kind == RelayEvent::Kind::published;
+  tell({.kind = kind,
+        .lane = sent.lane->owned.number,
+        .event_id = std::move(sent.event_id),
+        .type = std::move(sent.type),
+        .aggregate = std::move(sent.row.aggregate),
+        .routing_key = sent.row.route.substr(sent.row.route.find('\n') + 1),
+        .correlation_id = std::move(sent.correlation_id),
+        .why = confirm.why,
+        .attempts = attempts,
+        .took = taken ? since(sent.occurred_at) : Millis(0)});
 }
 
 Result<bool> Engine::write_marks() {
@@ -229,8 +302,8 @@ Result<bool> Engine::write_marks() {
     unwritten += lane->look->unwritten();
     draining = draining || lane->drain_until.has_value();
   }
-  const bool wait = unwritten < kMaxMarks && !in_flight_.empty() && !draining &&
-                    now < *unwritten_since_ + kMarksWait;
+  const bool wait =
+      unwritten < kMaxMarks && awaited() != 0 && !draining && now < *unwritten_since_ + kMarksWait;
   if (wait) return false;
   std::vector<LaneBatch> batches;
   for (const LanePtr& lane : lanes_) {
@@ -249,7 +322,9 @@ Result<bool> Engine::write_marks() {
       return one->owned.number == batch.lane.number && one->look;
     });
     (*lane)->look->written(batch.batch);
-    for (const Mark& mark : batch.batch.marks) (void)(*lane)->messages.take(mark.position);
+    for (const Mark& mark : batch.batch.marks) {
+      if (mark.kind != Mark::Kind::sent) (void)(*lane)->events.take(mark.position);
+    }
     if ((*lane)->look->unwritten() > 0) unwritten_since_ = now;
     held = held || (*lane)->look->held() > 0;
   }

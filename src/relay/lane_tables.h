@@ -32,12 +32,9 @@ struct OwnedLane {
   Token token = 0;
 };
 
-// An event that is ready to be sent.
-struct Outgoing {
-  Message message;
-  event::WallTime occurred_at{};
-};
-using Outgoings = std::map<Position, Outgoing>;
+// Events with their bodies. They become messages when they are sent, not when they are read: the
+// headers of thousands of messages that wait would fill the caches of the processor.
+using Events = std::map<Position, event::SentEvent>;
 
 struct LaneRead {
   OwnedLane lane;
@@ -47,7 +44,7 @@ struct LaneRead {
 struct LanePage {
   int lane = 0;
   Page page;
-  Outgoings messages;  // not of all rows: so many bytes of them as fit
+  Events events;  // not of all rows: so many bytes of them as fit
 };
 
 struct Looked {
@@ -99,7 +96,7 @@ class LaneTables {
   // Raises the lane's fence and reads what a new owner begins with. `fenced`.
   virtual Result<TakenLane> take_over(const OwnedLane& lane) = 0;
 
-  // One page of every lane; with the bodies of as many rows as fit into `max_bytes`.
+  // One page of every lane; with the bodies of rows, but no more than `max_bytes` of them.
   virtual Result<Looked> look(std::span<const LaneRead> reads, std::size_t max_rows,
                               std::size_t max_bytes) = 0;
 
@@ -107,7 +104,7 @@ class LaneTables {
   virtual Result<HeadsRead> heads(std::span<const OwnedLane> lanes) = 0;
 
   // Those of the rows that are still PENDING.
-  virtual Result<Outgoings> fetch(int lane, const std::vector<Position>& positions) = 0;
+  virtual Result<Events> fetch(int lane, const std::vector<Position>& positions) = 0;
 
   // All batches in one transaction; gives the fenced lanes, of which nothing was written.
   virtual Result<std::set<int>> write(std::span<const LaneBatch> batches) = 0;
@@ -138,7 +135,8 @@ struct TablesOptions {
   Millis statement_timeout{10'000};
 };
 
-[[nodiscard]] Result<std::unique_ptr<LaneTables>> make_lane_tables(const TablesOptions& options);
+[[nodiscard]] BATON_EXPORT Result<std::unique_ptr<LaneTables>> make_lane_tables(
+    const TablesOptions& options);
 [[nodiscard]] std::unique_ptr<LaneTables> postgres_tables(const TablesOptions& options);
 [[nodiscard]] std::unique_ptr<LaneTables> sqlite_tables(const TablesOptions& options);
 

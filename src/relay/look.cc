@@ -113,7 +113,13 @@ void Look::enqueue(Row row, std::uint64_t look) {
   ++undecided_;
 }
 
-void Look::add_heads(const std::vector<Head>& heads) {
+bool Look::may_ask(const std::string& route, Instant now) const {
+  const auto found = routes_.find(route);
+  return found == routes_.end() || (now >= found->second.until && found->second.probe == 0);
+}
+
+void Look::add_heads(const std::vector<Head>& heads, Instant now) {
+  std::set<std::string> asked;  // routes
   std::set<std::string> unwritten;
   for (const Decided& decided : decided_) unwritten.insert(decided.aggregate);
   std::set<std::string> held;
@@ -122,7 +128,9 @@ void Look::add_heads(const std::vector<Head>& heads) {
     // What has been decided and is not written yet cannot be seen in the index.
     const bool known =
         unwritten.contains(head.row.aggregate) || queues_.contains(head.row.aggregate);
-    if (head.due && !known) enqueue(head.row, 0);
+    if (!head.due || known || !may_ask(head.row.route, now)) continue;
+    if (routes_.contains(head.row.route) && !asked.insert(head.row.route).second) continue;
+    enqueue(head.row, 0);
   }
   for (const std::string& aggregate : held_) {
     if (unwritten.contains(aggregate)) held.insert(aggregate);
@@ -131,11 +139,14 @@ void Look::add_heads(const std::vector<Head>& heads) {
 }
 
 bool Look::route_is_open(const Row& row, Instant now) {
+  if (!may_ask(row.route, now)) return false;
   const auto route = routes_.find(row.route);
-  if (route == routes_.end()) return true;
-  if (now < route->second.until || route->second.probe != 0) return false;
-  route->second.probe = row.position;
+  if (route != routes_.end()) route->second.probe = row.position;
   return true;
+}
+
+Instant Look::gives_up(const Queued& queued, const Backoff& route) const {
+  return *queued.waits_since + (route.silent ? Millis(0) : options_.route_wait);
 }
 
 std::vector<Row> Look::publish(Window& window, Instant now) {
@@ -162,18 +173,18 @@ void Look::give_up_waiting(Instant now) {
     const std::string aggregate = it->second;
     const Queued first = queues_.at(aggregate).front();
     const auto route = routes_.find(first.row.route);
-    if (!first.waits_since || route == routes_.end() ||
-        now < *first.waits_since + options_.route_wait) {
+    if (!first.waits_since || route == routes_.end() || now < gives_up(first, route->second)) {
       ++it;
       continue;
     }
-    const auto backoff = std::chrono::ceil<Millis>(route->second.until - now);
+    const auto backoff =
+        std::min(std::chrono::ceil<Millis>(route->second.until - now), options_.max_backoff);
     it = ready_.erase(it);
     queues_.at(aggregate).pop_front();
     decide(first, {.kind = Mark::Kind::retry,
                    .attempts = first.row.attempts,
                    .delay = std::max(backoff, options_.route_wait),
-                   .error = "a queue behind its routing key is full"});
+                   .error = "a queue behind its routing key is full or does not answer"});
     --undecided_;
     hold_followers(aggregate);
   }
@@ -213,6 +224,44 @@ void Look::confirm(Position position, PublishOutcome outcome, const std::string&
     case Blame::route: refused(first, now); [[fallthrough]];
     case Blame::relay: ready_.emplace(position, aggregate); break;
   }
+}
+
+void Look::overdue(Position position, const std::string& why) {
+  const auto found = unconfirmed_.find(position);
+  if (found == unconfirmed_.end()) return;
+  const std::string aggregate = found->second;
+  unconfirmed_.erase(found);
+  const Queued queued = std::move(queues_.at(aggregate).front());
+  queues_.at(aggregate).pop_front();
+  --undecided_;
+  decide(queued, {.kind = Mark::Kind::retry,
+                  .attempts = queued.row.attempts,
+                  .delay = options_.max_backoff,
+                  .error = why});
+  hold_followers(aggregate);
+}
+
+void Look::taken_late(const Row& row, Instant now) {
+  // Published once more meanwhile.
+  if (unconfirmed_.contains(row.position)) {
+    return confirm(row.position, PublishOutcome::taken, {}, now);
+  }
+  const auto waiting = ready_.find(row.position);
+  if (waiting == ready_.end()) {  // in the retry index, or about to be
+    decide({.row = row}, {.kind = Mark::Kind::sent, .attempts = row.attempts});
+    return;
+  }
+  const std::string aggregate = waiting->second;
+  ready_.erase(waiting);
+  const Queued queued = std::move(queues_.at(aggregate).front());
+  queues_.at(aggregate).pop_front();
+  --undecided_;
+  decide(queued, {.kind = Mark::Kind::sent, .attempts = queued.row.attempts});
+  next_of(aggregate);
+}
+
+void Look::shut(const std::string& route, Instant until) {
+  routes_[route] = {.delay = options_.max_backoff, .until = until, .silent = true};
 }
 
 void Look::returned(const Queued& queued, const std::string& why) {
@@ -303,18 +352,22 @@ void Look::written(const Batch& batch) {
   }
 }
 
-std::optional<Instant> Look::next_time() const {
+std::optional<Instant> Look::next_ask() const {
   std::optional<Instant> next;
-  const auto earlier = [&](Instant at) { next = next ? std::min(*next, at) : at; };
-  if (ready_.empty() || routes_.empty()) return next;
   for (const auto& [name, route] : routes_) {
-    if (route.probe == 0) earlier(route.until);
+    if (route.probe == 0) next = std::min(next.value_or(route.until), route.until);
   }
+  return next;
+}
+
+std::optional<Instant> Look::next_time() const {
+  if (ready_.empty() || routes_.empty()) return {};
+  std::optional<Instant> next = next_ask();
+  const auto earlier = [&](Instant at) { next = next ? std::min(*next, at) : at; };
   for (const auto& [position, aggregate] : ready_) {
     const Queued& first = queues_.at(aggregate).front();
-    if (first.waits_since && routes_.contains(first.row.route)) {
-      earlier(*first.waits_since + options_.route_wait);
-    }
+    const auto route = routes_.find(first.row.route);
+    if (first.waits_since && route != routes_.end()) earlier(gives_up(first, route->second));
   }
   return next;
 }
@@ -348,7 +401,7 @@ std::string Look::describe() const {
   for (const auto& aggregate : held_) text += " held " + aggregate;
   for (const auto& [route, backoff] : routes_) {
     text += " route " + route + " " + std::to_string(backoff.delay.count()) + "@" +
-            at(backoff.until) + "?" + std::to_string(backoff.probe);
+            at(backoff.until) + "?" + std::to_string(backoff.probe) + (backoff.silent ? "!" : "");
   }
   for (const Decided& decided : decided_) {
     text += " mark " + std::to_string(static_cast<int>(decided.mark.kind)) + ":" +

@@ -9,7 +9,8 @@
 //   new row ────────────────▶ queued ─────────────────────────▶ SENT
 //                               │ ▲ │
 //              refused, unknown │ │ │ returned: retry (an attempt), or FAILED after the last
-//                               └─┘ │ its route refuses for 1 s: retry (no attempt)
+//                               └─┘ │ its route refuses for 1 s, or no confirm comes: retry (no
+//                                   │ attempt)
 //                                   ▼
 //                             retry index ──── head of its aggregate and due ───▶ queued
 //                                   ▲
@@ -170,12 +171,23 @@ class BATON_EXPORT Look {
   // The look that was begun has more pages.
   [[nodiscard]] bool between_pages() const { return page_.has_value(); }
 
-  // All heads of the lane's retry index. Those that are due are queued.
-  void add_heads(const std::vector<Head>& heads);
+  // All heads of the lane's retry index. Those that are due are queued; of a route in trouble, one
+  // that asks how it is. The others stay in the index, which may be long, and are due later.
+  void add_heads(const std::vector<Head>& heads, Instant now);
 
   // What is to be published now, in this order; it counts in the window until it is confirmed.
   [[nodiscard]] std::vector<Row> publish(Window& window, Instant now);
   void confirm(Position position, PublishOutcome outcome, const std::string& why, Instant now);
+  // A confirm that does not come, as from a queue without a majority of its nodes: the trouble of
+  // the route. The event goes into the retry index, without an attempt, and may be published twice.
+  void overdue(Position position, const std::string& why);
+  // It was overdue and has been taken after all: it is SENT, wherever it waits. A broker that is
+  // slow all the time would otherwise be given the same events again and again.
+  void taken_late(const Row& row, Instant now);
+  // Nothing goes to a route that does not answer but one message from `until` on; for all lanes of
+  // a publisher, of which one has noticed it. Until it is opened, or something is confirmed there.
+  void shut(const std::string& route, Instant until);
+  void open(const std::string& route) { routes_.erase(route); }
 
   // What is to be written next; the same again until written() says that it is committed.
   [[nodiscard]] Batch batch(std::size_t max_marks) const;
@@ -187,6 +199,8 @@ class BATON_EXPORT Look {
   }  // rows in memory without a mark
   [[nodiscard]] std::size_t unwritten() const { return decided_.size(); }
   [[nodiscard]] std::size_t held() const { return held_.size(); }  // aggregates
+  // When a route in trouble may be asked again how it is, by what is due in the retry index.
+  [[nodiscard]] std::optional<Instant> next_ask() const;
   // When publish() has something to do by the clock alone: a route's backoff or a row's wait ends.
   [[nodiscard]] std::optional<Instant> next_time() const;
 
@@ -216,7 +230,8 @@ class BATON_EXPORT Look {
   struct Backoff {
     Millis delay{0};
     Instant until;
-    Position probe = 0;  // the one message that may try
+    Position probe = 0;   // the one message that may try
+    bool silent = false;  // does not answer: nothing waits for it in memory
   };
 
   void enqueue(Row row, std::uint64_t look);
@@ -228,6 +243,8 @@ class BATON_EXPORT Look {
   void refused(Queued& queued, Instant now);
   [[nodiscard]] bool route_is_open(const Row& row, Instant now);
   void give_up_waiting(Instant now);
+  [[nodiscard]] bool may_ask(const std::string& route, Instant now) const;
+  [[nodiscard]] Instant gives_up(const Queued& queued, const Backoff& route) const;
 
   LookOptions options_;
   Snapshot known_;              // of the last look whose pages have all been read
@@ -241,7 +258,7 @@ class BATON_EXPORT Look {
   std::map<Position, std::string> ready_;  // the first ones that are not unconfirmed
   std::map<Position, std::string> unconfirmed_;
   std::set<std::string> held_;  // aggregates with rows in the index, or with a mark for it to come
-  std::map<std::string, Backoff> routes_;  // those that refuse
+  std::map<std::string, Backoff> routes_;  // those that refuse or do not answer
   std::deque<Decided> decided_;            // in the order of the decisions
   std::size_t undecided_ = 0;
 };

@@ -150,7 +150,7 @@ class PostgresTables final : public LaneTables {
   Result<Looked> look(std::span<const LaneRead> reads, std::size_t max_rows,
                       std::size_t max_bytes) override;
   Result<HeadsRead> heads(std::span<const OwnedLane> lanes) override;
-  Result<Outgoings> fetch(int lane, const std::vector<Position>& positions) override;
+  Result<Events> fetch(int lane, const std::vector<Position>& positions) override;
   Result<std::set<int>> write(std::span<const LaneBatch> batches) override;
   Result<Waiting> show(std::span<const OwnedLane> lanes) override;
   Result<std::int64_t> sweep(const OwnedLane& lane, Millis age) override;
@@ -411,7 +411,7 @@ Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_row
     slots_[stored->lane] = row.integer(2 + kStoredColumns);
     const Position position = stored->row.position;
     page->second.page.rows.push_back(std::move(stored->row));
-    if (stored->outgoing) page->second.messages.emplace(position, std::move(*stored->outgoing));
+    if (stored->event) page->second.events.emplace(position, std::move(*stored->event));
   }
   for (auto& [lane, page] : pages) looked.pages.push_back(std::move(page));
   return {};
@@ -446,9 +446,10 @@ Result<void> PostgresTables::next_pages(const Group& group, std::size_t max_rows
                          : std::max(read->read.behind, first->second - 1));
   }
   const std::size_t each = std::max<std::size_t>(1, max_rows / group.size());
-  auto rows = run(statements_->page,
-                  {arrays.lanes, arrays.tokens, known, now, behind, static_cast<std::int64_t>(each),
-                   static_cast<std::int64_t>(max_bytes)});
+  const std::size_t share = max_bytes / (each * group.size());  // so all that come have room
+  auto rows =
+      run(statements_->page, {arrays.lanes, arrays.tokens, known, now, behind,
+                              static_cast<std::int64_t>(each), static_cast<std::int64_t>(share)});
   if (!rows) return rows.error();
   std::map<int, LanePage> pages;
   for (sql::Row& row : *rows) {
@@ -460,7 +461,7 @@ Result<void> PostgresTables::next_pages(const Group& group, std::size_t max_rows
     slots_[lane] = row.integer(2 + kStoredColumns);
     const Position position = stored->row.position;
     page.page.rows.push_back(std::move(stored->row));
-    if (stored->outgoing) page.messages.emplace(position, std::move(*stored->outgoing));
+    if (stored->event) page.events.emplace(position, std::move(*stored->event));
   }
   for (const LaneRead* read : group) {
     const auto page = pages.find(read->lane.number);
@@ -503,14 +504,14 @@ Result<HeadsRead> PostgresTables::heads(std::span<const OwnedLane> lanes) {
   return read;
 }
 
-Result<Outgoings> PostgresTables::fetch(int lane, const std::vector<Position>& positions) {
+Result<Events> PostgresTables::fetch(int lane, const std::vector<Position>& positions) {
   auto rows = run(statements_->fetch, {std::int64_t{lane}, Numbers(positions)});
   if (!rows) return rows.error();
-  Outgoings found;
+  Events found;
   for (sql::Row& row : *rows) {
     auto stored = read_event(row, 0);
-    if (stored && stored->outgoing) {
-      found.emplace(stored->row.position, std::move(*stored->outgoing));
+    if (stored && stored->event) {
+      found.emplace(stored->row.position, std::move(*stored->event));
     }
   }
   return found;
@@ -547,7 +548,8 @@ Result<std::set<int>> PostgresTables::try_write(std::span<const LaneBatch> batch
 }
 
 Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std::set<int>& fenced) {
-  Numbers sent_lanes, sent_positions, sent_slots;
+  Numbers sent_lanes, sent_positions;
+  std::map<std::int64_t, std::pair<Numbers, Numbers>> by_slot;  // the same
   Numbers lanes, positions, attempts, delays;
   Texts states, whys;
   Numbers seen_lanes;
@@ -559,7 +561,9 @@ Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std:
       if (mark.kind == Mark::Kind::sent) {
         sent_lanes.push_back(lane);
         sent_positions.push_back(mark.position);
-        sent_slots.push_back(slots_[lane]);
+        auto& [lanes_there, positions_there] = by_slot[slots_[lane]];
+        lanes_there.push_back(lane);
+        positions_there.push_back(mark.position);
         continue;
       }
       const bool failed = mark.kind == Mark::Kind::failed;
@@ -583,9 +587,9 @@ Result<void> PostgresTables::mark(std::span<const LaneBatch> batches, const std:
     return {};
   };
   const auto sent = static_cast<std::int64_t>(sent_lanes.size());
-  if (sent > 0) {
-    const sql::Values in_slots{sent_lanes, sent_positions, sent_slots};
-    if (auto ok = add(run(statements_->mark_sent_in_slot, in_slots)); !ok) return ok;
+  for (auto& [slot, rows] : by_slot) {
+    const sql::Values there{std::move(rows.first), std::move(rows.second), slot};
+    if (auto ok = add(run(statements_->mark_sent_in_slot, there)); !ok) return ok;
   }
   if (marked < sent) {
     if (auto ok = add(run(statements_->mark_sent, {sent_lanes, sent_positions})); !ok) return ok;

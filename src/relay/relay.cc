@@ -49,6 +49,7 @@ Error no_thread(const std::exception& problem) {
 Result<void> check_options(const RelayOptions& options) {
   if (options.max_attempts < 1) return bad_request("an event has at least one attempt");
   if (options.first_delay <= Millis(0)) return bad_request("the first delay must be positive");
+  if (options.confirm_within < Millis(1)) return bad_request("confirm_within is at least 1 ms");
   if (options.window_messages < 1) return bad_request("the window has at least one message");
   if (options.ttl <= Millis(0) || options.statement_timeout <= Millis(0) ||
       options.sweep_every <= Millis(0) || options.clean_every <= Millis(0) ||

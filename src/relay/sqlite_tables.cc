@@ -58,7 +58,7 @@ class SqliteTables final : public LaneTables {
   Result<Looked> look(std::span<const LaneRead> reads, std::size_t max_rows,
                       std::size_t max_bytes) override;
   Result<HeadsRead> heads(std::span<const OwnedLane> lanes) override;
-  Result<Outgoings> fetch(int lane, const std::vector<Position>& positions) override;
+  Result<Events> fetch(int lane, const std::vector<Position>& positions) override;
   Result<std::set<int>> write(std::span<const LaneBatch> batches) override;
   Result<Waiting> show(std::span<const OwnedLane> lanes) override;
   // Every look of a new owner reads all PENDING rows: there is no checkpoint that could be wrong.
@@ -157,7 +157,7 @@ Result<Looked> SqliteTables::look(std::span<const LaneRead> reads, std::size_t m
       if (!stored) continue;
       const Position position = stored->row.position;
       page.page.rows.push_back(std::move(stored->row));
-      if (stored->outgoing) page.messages.emplace(position, std::move(*stored->outgoing));
+      if (stored->event) page.events.emplace(position, std::move(*stored->event));
     }
     page.page.more = page.page.rows.size() >= max_rows;
     looked.pages.push_back(std::move(page));
@@ -190,14 +190,14 @@ Result<HeadsRead> SqliteTables::heads(std::span<const OwnedLane> lanes) {
   return read;
 }
 
-Result<Outgoings> SqliteTables::fetch(int, const std::vector<Position>& positions) {
-  Outgoings found;
+Result<Events> SqliteTables::fetch(int, const std::vector<Position>& positions) {
+  Events found;
   for (const Position position : positions) {
     auto rows = database_->query(fetch_, {position});
     if (!rows) return rows.error();
     if (rows->empty()) continue;
     auto stored = read_event(*rows->begin(), 0);
-    if (stored && stored->outgoing) found.emplace(position, std::move(*stored->outgoing));
+    if (stored && stored->event) found.emplace(position, std::move(*stored->event));
   }
   return found;
 }

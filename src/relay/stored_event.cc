@@ -10,7 +10,7 @@ namespace {
 
 enum Column : std::uint8_t { kLane, kPosition, kXid, kAttempts, kBytes, kAddedAt, kEvent };
 
-Outgoing outgoing_of(sql::Row& row, std::size_t at, const StoredEvent& stored) {
+event::SentEvent event_of(sql::Row& row, std::size_t at, const StoredEvent& stored) {
   const auto text = [&](outbox::EventColumn column) { return row.take_text(at + kEvent + column); };
   event::SentEvent sent{.event = {.id = text(outbox::kEventId),
                                   .type = text(outbox::kType),
@@ -30,9 +30,7 @@ Outgoing outgoing_of(sql::Row& row, std::size_t at, const StoredEvent& stored) {
   if (const auto headers = text(outbox::kHeaders); headers != "{}") {
     if (auto parsed = event::parse_headers(headers)) sent.event.headers = std::move(*parsed);
   }
-  Outgoing outgoing{.occurred_at = sent.occurred_at};
-  outgoing.message = event::to_message(std::move(sent));
-  return outgoing;
+  return sent;
 }
 
 }  // namespace
@@ -52,7 +50,7 @@ std::optional<StoredEvent> read_event(sql::Row& row, std::size_t at) {
                                   row.text(at + kEvent + outbox::kRoutingKey)),
                 .bytes = static_cast<std::size_t>(row.integer(at + kBytes)),
                 .attempts = static_cast<int>(row.integer(at + kAttempts))};
-  if (!row.null(at + kEvent + outbox::kPayload)) stored.outgoing = outgoing_of(row, at, stored);
+  if (!row.null(at + kEvent + outbox::kPayload)) stored.event = event_of(row, at, stored);
   return stored;
 }
 

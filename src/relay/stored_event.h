@@ -14,7 +14,7 @@ namespace baton::relay {
 struct StoredEvent {
   int lane = 0;
   Row row;
-  std::optional<Outgoing> outgoing;  // if the payload was read
+  std::optional<event::SentEvent> event;  // if the payload was read
 };
 
 inline constexpr std::size_t kStoredColumns = 6 + outbox::kEventColumnCount;

@@ -50,6 +50,23 @@ Error wrong(const Field& field, std::string_view text, std::string_view why) {
                      "' " + std::string(why)};
 }
 
+// "it takes MON…SUN or 0 to 7".
+std::string taken_by(const Field& field) {
+  const char* words = field.words.size() == kMonths.size()     ? "JAN…DEC or "
+                      : field.words.size() == kWeekdays.size() ? "MON…SUN or "
+                                                               : "";
+  return "it takes " + std::string(words) + std::to_string(field.least) + " to " +
+         std::to_string(field.most);
+}
+
+Error unknown_word(const std::string& expression) {
+  std::string words;
+  for (const auto& [word, meaning] : kShort)
+    words += (words.empty() ? "" : ", ") + std::string(word);
+  return {.code = Code::bad_request,
+          .message = "cron: '" + expression + "' is not known; there are " + words};
+}
+
 bool same_word(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](char x, char y) { return (x & ~0x20) == (y & ~0x20); });
@@ -85,7 +102,7 @@ Result<void> read_item(const Field& field, std::string_view item, std::bitset<Si
     const auto first = value_of(field, range.substr(0, dash));
     const auto last =
         dash == std::string_view::npos ? first : value_of(field, range.substr(dash + 1));
-    if (!first || !last) return wrong(field, item, "is not understood");
+    if (!first || !last) return wrong(field, item, "is not understood; " + taken_by(field));
     from = *first;
     to = dash == std::string_view::npos && slash != std::string_view::npos ? field.most : *last;
     if (from < field.least || to > field.most || *last > field.most) {
@@ -115,6 +132,7 @@ Result<Cron> Cron::parse(std::string_view expression, std::shared_ptr<const Time
   cron.zone_ = std::move(zone);
   const auto* known = std::find_if(kShort.begin(), kShort.end(),
                                    [&](const auto& entry) { return entry.first == expression; });
+  if (known == kShort.end() && expression.starts_with('@')) return unknown_word(cron.expression_);
   auto fields = split(known != kShort.end() ? known->second : expression, " \t");
   std::erase(fields, std::string_view());
   if (fields.size() != 5 || expression.size() > 200) {

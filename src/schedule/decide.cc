@@ -176,12 +176,15 @@ class Judge {
   [[nodiscard]] JobNote given_up(const JobNote& note) const {
     JobNote done = note;
     done.started = false;
-    done.last = PastRun{.fire = note.fire,
-                        .due = note.due,
-                        .started = note.began,
-                        .ended = note.began,
-                        .node = note.node,
-                        .result = std::string(kCrashed)};
+    remember_run(done,
+                 {.fire = note.fire,
+                  .due = note.due,
+                  .started = note.began,
+                  .ended = note.began,
+                  .node = note.node,
+                  .result = std::string(kCrashed),
+                  .attempt = note.attempt},
+                 job_.options.keep_runs);
     return done;
   }
 
@@ -234,12 +237,14 @@ class Judge {
     if (around_.control.skips <= note.skips) return attempt(Attempt::Kind::run, std::move(next));
     next.started = false;
     next.skips = note.skips + 1;
-    next.last = PastRun{.fire = next.fire,
-                        .due = next.due,
-                        .started = next.began,
-                        .ended = next.began,
-                        .node = around_.node,
-                        .result = "skipped"};
+    remember_run(next,
+                 {.fire = next.fire,
+                  .due = next.due,
+                  .started = next.began,
+                  .ended = next.began,
+                  .node = around_.node,
+                  .result = "skipped"},
+                 job_.options.keep_runs);
     next.next = to_millis(next_due(job_, next));
     return attempt(Attempt::Kind::skip, std::move(next));
   }

@@ -38,16 +38,6 @@ const HolderInfo* holder_of(const LockInfo* info) {
 
 }  // namespace
 
-bool Engine::add(JobSpec job, const Moment& moment) {
-  const std::string name = job.name;
-  auto [it, added] = jobs_.try_emplace(name, nullptr);
-  if (!added) return false;
-  it->second = std::make_unique<Entry>(std::move(job));
-  offsets_given_ = false;
-  wake_at(*it->second, moment.now);
-  return true;
-}
-
 const JobSpec* Engine::find(const std::string& job) const {
   const auto it = jobs_.find(job);
   return it == jobs_.end() ? nullptr : &it->second->spec;
@@ -162,7 +152,10 @@ void Engine::saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Mo
     names_ = jobs.size();
     for (auto& [name, entry] : jobs_) take_in(*entry, info_of(name), began, moment);
   }
-  for (const auto& name : looking_at_) take_in(*jobs_.at(name), info_of(name), began, moment);
+  for (const auto& name : looking_at_) {
+    const auto it = jobs_.find(name);  // it may have been removed meanwhile
+    if (it != jobs_.end()) take_in(*it->second, info_of(name), began, moment);
+  }
   // Who still wants to look has not been looked at.
   look_wanted_ = !looking_at_.empty() && !wanting_.empty();
 }
@@ -308,6 +301,7 @@ void Engine::end_attempt(Entry& entry) {
 void Engine::refused(const std::string& job, const Error& error, const Moment& moment) {
   Entry& entry = *jobs_.at(job);
   end_attempt(entry);
+  if (gone(entry, moment)) return;
   if (error.code == Code::superseded || error.code == Code::busy) {
     // Somebody was quicker. What the store says now decides.
     entry.backoff.reset();
@@ -351,6 +345,7 @@ void Engine::done(const std::string& job, const JobNote& note, Millis parked_for
     tell_given_up(entry, note);
   }
   close_due(entry, ran ? DueEnd::locked : DueEnd::neither, moment);
+  if (gone(entry, moment)) return;
   wake_at(entry, moment.now);
 }
 
@@ -359,6 +354,7 @@ void Engine::lost(const std::string& job, const Moment& moment) {
   end_attempt(entry);
   entry.view.known = false;
   close_due(entry, DueEnd::locked, moment);
+  if (gone(entry, moment)) return;
   wake_at(entry, moment.now);
 }
 

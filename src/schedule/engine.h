@@ -40,6 +40,11 @@ class Engine {
   // False if there is a job of that name.
   bool add(JobSpec job, const Moment& moment);
 
+  // From its next fire on; what runs goes on as it is.
+  void add_or_replace(JobSpec job, const Moment& moment);
+  // A job of which something runs is there until that has ended.
+  void remove(const std::string& job, const Moment& moment);
+
   struct Tick {
     std::vector<Attempt> start;
     bool look = false;            // saw_jobs or look_failed comes of it
@@ -72,6 +77,8 @@ class Engine {
   void refused(const std::string& job, const Error& error, const Moment& moment);
   void done(const std::string& job, const JobNote& note, Millis parked_for, const Moment& moment);
   void lost(const std::string& job, const Moment& moment);
+  // It was never made: the job was removed.
+  void withdrawn(const std::string& job, const Moment& moment);
 
   [[nodiscard]] std::vector<Event> take_events() { return std::exchange(events_, {}); }
   [[nodiscard]] std::size_t busy() const { return busy_ + ending_; }
@@ -100,6 +107,7 @@ class Engine {
     bool due = false;   // counted in the open cycle of its group
     bool told = false;  // why it does not run although it is due
     bool stuck = false;
+    bool removed = false;  // goes when its attempt has ended
   };
   struct Group {
     std::size_t open = 0;
@@ -117,6 +125,8 @@ class Engine {
   static const std::string& text_of_note(Entry& entry);
   void take_in(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
   void end_attempt(Entry& entry);
+  bool gone(Entry& entry, const Moment& moment);
+  void erase(Entry& entry);
   void free_worker(Entry& entry);
   bool update(Entry& entry, const LockInfo* info, Instant began, const Moment& moment);
   void note_skipped(Entry& entry, const JobNote& note, const Moment& moment);

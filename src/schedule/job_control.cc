@@ -29,7 +29,8 @@ JobRun run_of(const schedule::PastRun& past) {
           .duration = Millis(past.took),
           .node = past.node,
           .result = past.result,
-          .detail = past.detail};
+          .detail = past.detail,
+          .attempt = past.attempt};
 }
 
 JobRun run_of(const JobNote& note) {
@@ -57,6 +58,7 @@ std::optional<JobStatus> status_of(const LockInfo& info, const ControlNote& cont
   status.skip_requests = pending(control.skips, note->skips);
   status.failures = note->failures;
   if (note->last) status.last = run_of(*note->last);
+  for (const auto& run : note->past) status.past.push_back(run_of(run));
   const auto holder = std::find_if(info.holders.begin(), info.holders.end(),
                                    [](const HolderInfo& held) { return !held.released; });
   const bool held = holder != info.holders.end();

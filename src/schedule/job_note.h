@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "baton/job_control.h"
 #include "baton/store.h"
@@ -27,6 +28,7 @@ struct PastRun {
   std::string node;
   std::string result;
   std::string detail;
+  int attempt = 1;
   bool operator==(const PastRun&) const = default;
 };
 
@@ -45,12 +47,17 @@ struct JobNote {
   std::int64_t next = 0;        // done: when the next is due; for people
   std::string schedule;         // for people
   std::optional<PastRun> last;  // the last fire that is done
+  std::vector<PastRun> past;    // those before it, the newest first (JobOptions::keep_runs)
 
   [[nodiscard]] std::int64_t ordinal() const { return 2 * fire + (started ? 0 : 1); }
   bool operator==(const JobNote&) const = default;
 };
 
+// As many of the past runs as there is room for.
 [[nodiscard]] NoteChange to_note(const JobNote& note);
+
+// `run` is the last one from now on, and of those before it `keep - 1` are kept.
+void remember_run(JobNote& note, PastRun run, std::size_t keep);
 
 // Whatever the text is: the ordinal alone says which fire it is and whether it is done. Nothing for
 // ordinal 0: the job has never been registered.

@@ -33,7 +33,9 @@ void Scheduler::Impl::ask(Attempt attempt, bool alone) {
   std::shared_ptr<const Job> job;
   {
     const std::lock_guard lock(mutex_);
-    job = jobs_.at(attempt.job);
+    const auto it = jobs_.find(attempt.job);
+    if (it == jobs_.end()) return engine_->withdrawn(attempt.job, moment());  // removed meanwhile
+    job = it->second;
   }
   const bool runs = attempt.kind == Attempt::Kind::run;
   AcquireOptions options{
@@ -45,7 +47,7 @@ void Scheduler::Impl::ask(Attempt attempt, bool alone) {
       .stop = stopping_.get_token()};
   LockName name = schedule::job_name(attempt.job, options_.region);
   auto asked =
-      std::make_shared<const PendingAttempt>(PendingAttempt{std::move(attempt), clock_.now()});
+      std::make_shared<const PendingAttempt>(PendingAttempt{std::move(attempt), job, clock_.now()});
   if (!alone) {
     return locks_.acquire_async({std::move(name)}, std::move(options),
                                 [self = shared_from_this(), asked](Result<Lease> lease) {
@@ -99,13 +101,11 @@ void Scheduler::Impl::run_attempt(const PendingAttempt& asked, Lease lease) {
     return tell_engine(
         [&](Engine& engine) { engine.done(attempt.job, attempt.note, Millis(0), moment()); });
   }
-  std::shared_ptr<const Job> job;
   {
     const std::lock_guard lock(mutex_);
-    job = jobs_.at(attempt.job);
     ++running_;
   }
-  run_fire(asked, std::move(lease), std::move(job));
+  run_fire(asked, std::move(lease), asked.job);
   const std::lock_guard lock(mutex_);
   --running_;
   idle_signal_.notify_all();
@@ -164,6 +164,7 @@ Scheduler::Impl::HandlerOutcome Scheduler::Impl::call(const Job& job, const Fire
     outcome.failed = true;
     outcome.detail = "an exception that is no std::exception";
   }
+  outcome.left = run.left();
   outcome.took = clock_.now() - began;
   outcome.detail = limited(outcome.detail);
   return outcome;
@@ -179,15 +180,20 @@ void Scheduler::Impl::log_release_error(const std::string& job, const Error& err
 void Scheduler::Impl::finish(EndedFire ended) {
   const schedule::Moment now = moment();
   const HandlerOutcome& outcome = ended.outcome;
+  // The note goes on saying "started" of a fire that nobody runs.
+  if (outcome.left) return released(ended, ended.lease.release());
   JobNote& note = ended.note;
-  note.last = schedule::PastRun{.fire = note.fire,
-                                .due = note.due,
-                                .started = note.began,
-                                .ended = node::to_millis(now.wall),
-                                .took = std::chrono::floor<Millis>(outcome.took).count(),
-                                .node = note.node,
-                                .result = outcome.failed ? "failed" : "ok",
-                                .detail = outcome.detail};
+  schedule::remember_run(note,
+                         {.fire = note.fire,
+                          .due = note.due,
+                          .started = note.began,
+                          .ended = node::to_millis(now.wall),
+                          .took = std::chrono::floor<Millis>(outcome.took).count(),
+                          .node = note.node,
+                          .result = outcome.failed ? "failed" : "ok",
+                          .detail = outcome.detail,
+                          .attempt = note.attempt},
+                         ended.job->spec.options.keep_runs);
   note.started = false;
   note.failures = outcome.failed ? note.failures + 1 : 0;
   note.next = node::to_millis(schedule::next_due(ended.job->spec, note));
@@ -227,14 +233,18 @@ void Scheduler::Impl::release(std::vector<EndedFire> ended) {
 // On a thread of the client, or on the worker's own.
 void Scheduler::Impl::released(const EndedFire& ended, const Result<void>& released) {
   const auto& [job, note, fire, lease, outcome] = ended;
-  FireResult result = outcome.failed ? FireResult::failed : FireResult::ok;
+  FireResult result = outcome.left     ? FireResult::left
+                      : outcome.failed ? FireResult::failed
+                                       : FireResult::ok;
   if (!released) {
     result = released.error().code == Code::lost ? FireResult::lost : FireResult::unconfirmed;
     log_release_error(fire.job, released.error());
   }
   tell([&](SchedulerListener& listener) {
     if (released) {
-      if (!outcome.failed) {
+      if (outcome.left) {
+        listener.on_log(LogLevel::info, fire.job, "Job left to another node: " + fire.job);
+      } else if (!outcome.failed) {
         listener.on_log(LogLevel::info, fire.job, "Job completed: " + fire.job);
       }
       listener.on_log(LogLevel::debug, fire.job, "Lock released for: " + fire.job);
@@ -242,7 +252,7 @@ void Scheduler::Impl::released(const EndedFire& ended, const Result<void>& relea
     listener.on_finished(fire, result, outcome.took, outcome.detail);
   });
   tell_engine([&](Engine& engine) {
-    if (!released) return engine.lost(fire.job, moment());
+    if (!released || outcome.left) return engine.lost(fire.job, moment());
     engine.done(fire.job, note, parked_for(job->spec.options, outcome.took), moment());
   });
 }

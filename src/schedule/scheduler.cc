@@ -8,6 +8,7 @@ std::string_view to_string(FireResult result) {
   switch (result) {
     case FireResult::ok: return "ok";
     case FireResult::failed: return "failed";
+    case FireResult::left: return "left";
     case FireResult::lost: return "lost";
     case FireResult::unconfirmed: return "unconfirmed";
   }
@@ -89,6 +90,14 @@ Result<void> Scheduler::add(std::string name, Schedule schedule, JobOptions opti
                             Handler handler) {
   return impl_->add(std::move(name), std::move(schedule), std::move(options), std::move(handler));
 }
+
+Result<void> Scheduler::replace(std::string name, Schedule schedule, JobOptions options,
+                                Handler handler) {
+  return impl_->replace(std::move(name), std::move(schedule), std::move(options),
+                        std::move(handler));
+}
+
+bool Scheduler::remove(const std::string& name) { return impl_->remove(name); }
 
 Result<void> Scheduler::start() { return impl_->start(); }
 void Scheduler::stop() { impl_->stop(); }

@@ -62,6 +62,10 @@ Result<void> Scheduler::Impl::check(const JobSpec& job) const {
     return bad_request(who + "max_attempts is a number of attempts, or 0 for no limit, not " +
                        std::to_string(options.max_attempts));
   }
+  if (options.keep_runs > kMaxKeptRuns) {
+    return bad_request(who + "keep_runs is at most " + std::to_string(kMaxKeptRuns) + ", not " +
+                       std::to_string(options.keep_runs));
+  }
   if (job.schedule.kind() == Schedule::Kind::fixed_rate &&
       options.jitter >= job.schedule.interval()) {
     return bad_request(who + "a jitter of " + in_ms(options.jitter) + " is not below the period");
@@ -69,24 +73,62 @@ Result<void> Scheduler::Impl::check(const JobSpec& job) const {
   return {};
 }
 
-Result<void> Scheduler::Impl::add(std::string name, Schedule when, JobOptions options,
-                                  Handler handler) {
+Result<std::shared_ptr<const Scheduler::Impl::Job>> Scheduler::Impl::make(std::string name,
+                                                                          Schedule when,
+                                                                          JobOptions options,
+                                                                          Handler handler) const {
   JobSpec spec{.name = std::move(name), .schedule = std::move(when), .options = std::move(options)};
   spec.hash = schedule::stable_hash(spec.name);
-  if (auto ok = check(spec); !ok) return ok;
+  if (auto ok = check(spec); !ok) return ok.error();
   if (!handler) return bad_request("job '" + spec.name + "' has nothing to run");
-  auto job = std::make_shared<const Job>(Job{std::move(spec), std::move(handler)});
+  return std::make_shared<const Job>(Job{std::move(spec), std::move(handler)});
+}
+
+Result<void> Scheduler::Impl::add(std::string name, Schedule when, JobOptions options,
+                                  Handler handler) {
+  auto made = make(std::move(name), std::move(when), std::move(options), std::move(handler));
+  if (!made) return made.error();
+  const std::shared_ptr<const Job>& job = *made;
   const std::lock_guard lock(mutex_);
   if (!jobs_.emplace(job->spec.name, job).second) {
     return bad_request("there are two jobs named '" + job->spec.name +
                        "'; a name stands for one job");
   }
+  ++version_;
   if (engine_ && takes_part(job->spec)) {
-    engine_->add(job->spec, moment());
+    engine_->add_or_replace(job->spec, moment());
     changed_ = true;
     timer_signal_.notify_one();
   }
   return {};
+}
+
+Result<void> Scheduler::Impl::replace(std::string name, Schedule when, JobOptions options,
+                                      Handler handler) {
+  auto made = make(std::move(name), std::move(when), std::move(options), std::move(handler));
+  if (!made) return made.error();
+  const std::shared_ptr<const Job>& job = *made;
+  const std::lock_guard lock(mutex_);
+  const auto it = jobs_.find(job->spec.name);
+  if (it == jobs_.end()) return bad_request("there is no job named '" + job->spec.name + "'");
+  it->second = job;
+  if (!engine_) return {};
+  if (takes_part(job->spec)) {
+    engine_->add_or_replace(job->spec, moment());
+  } else {
+    engine_->remove(job->spec.name, moment());
+  }
+  changed_ = true;
+  timer_signal_.notify_one();
+  return {};
+}
+
+bool Scheduler::Impl::remove(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  if (jobs_.erase(name) == 0) return false;
+  ++version_;
+  if (engine_) engine_->remove(name, moment());
+  return true;
 }
 
 bool Scheduler::Impl::takes_part(const JobSpec& job) const {
@@ -212,16 +254,17 @@ schedule::JobListKey Scheduler::Impl::list_key() const {
 // Before the engine knows of the fleet: no job is registered that no node seems to have.
 void Scheduler::Impl::write_jobs() {
   std::vector<std::string> names;
+  std::uint64_t version = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (jobs_.size() == written_) return;
+    if (version_ == written_) return;
+    version = version_;
     for (const auto& [name, job] : jobs_) names.push_back(name);
   }
-  const std::size_t count = names.size();
   const auto written =
       schedule::write_job_list(locks_, list_key(), node_->started(), std::move(names));
   // The jobs do not depend on it. What may pass is tried again with the next look.
-  if (written || !written.error().retryable) written_ = count;
+  if (written || !written.error().retryable) written_ = version;
 }
 
 void Scheduler::Impl::look_at_fleet() {

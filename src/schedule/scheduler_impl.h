@@ -27,6 +27,8 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
 
   void remember(Error error);
   Result<void> add(std::string name, Schedule schedule, JobOptions options, Handler handler);
+  Result<void> replace(std::string name, Schedule schedule, JobOptions options, Handler handler);
+  bool remove(const std::string& name);
   Result<void> start();
   void stop();
   [[nodiscard]] bool inherited() const { return locks_.inherited(); }
@@ -40,12 +42,15 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   };
   struct PendingAttempt {
     schedule::Attempt attempt;
+    std::shared_ptr<const Job> job;  // as it was when the attempt was decided
     Instant at;
   };
   using Asked = std::shared_ptr<const PendingAttempt>;
 
   [[nodiscard]] schedule::Moment moment() const { return {clock_.now(), options_.wall_clock()}; }
   [[nodiscard]] Result<void> check(const schedule::JobSpec& job) const;
+  [[nodiscard]] Result<std::shared_ptr<const Job>> make(std::string name, Schedule schedule,
+                                                        JobOptions options, Handler handler) const;
   [[nodiscard]] bool takes_part(const schedule::JobSpec& job) const;
 
   void keep_time(const std::stop_token& stop);
@@ -63,6 +68,7 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   void run_fire(const PendingAttempt& asked, Lease lease, std::shared_ptr<const Job> job);
   struct HandlerOutcome {
     bool failed = false;
+    bool left = false;
     std::string detail;
     std::chrono::nanoseconds took{0};
   };
@@ -119,7 +125,8 @@ class Scheduler::Impl : public std::enable_shared_from_this<Scheduler::Impl> {
   bool silent_ = false;      // stopped: nobody calls them any more
   std::jthread timer_;
   std::jthread looker_;
-  std::size_t written_ = 0;  // how many jobs the list of this node has; only for the looker
+  std::uint64_t version_ = 0;  // of the list of jobs
+  std::uint64_t written_ = 0;  // the one that the store has; only for the looker
 };
 
 }  // namespace baton

@@ -13,14 +13,14 @@
 
 #include "baton/broker.h"
 #include "baton/consumer.h"
+#include "baton/consumer_metrics.h"
 #include "baton/event_log.h"
 #include "baton/inbox.h"
 #include "baton/locks.h"
+#include "baton/metrics_server.h"
 #include "baton/outbox.h"
+#include "baton/processor_metrics.h"
 #include "baton/processors.h"
-#include "observe/consumer_metrics.h"
-#include "observe/metrics_server.h"
-#include "observe/processor_metrics.h"
 #include "sql/connection.h"
 #include "sql/transaction.h"
 

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sqlite3.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -99,6 +100,26 @@ TEST(DocumentsUp, names_an_unusable_broker_and_directory) {
   EXPECT_EQ(directory.status.code, 2);
   EXPECT_TRUE(contains(directory.err, "cannot make /dev/null/documents")) << directory.err;
   EXPECT_TRUE(contains(directory.err, "--directory")) << directory.err;
+}
+
+TEST(DocumentsUp, leaves_a_service_that_says_again_and_again_that_it_cannot_work) {
+  const TempDir dir{"documents-up"};
+  const auto path = dir.path() / "audit.db";
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database,
+                         "CREATE TABLE audit_version (version integer NOT NULL);"
+                         "INSERT INTO audit_version VALUES (99)",
+                         nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  const Finished up =
+      documents({"up", "--port", "0", "--directory", dir.path().string(), "--replicas",
+                 "ingestion=0,validation=0,enrichment=0,notification=0"});
+  EXPECT_EQ(up.status.code, 1);
+  EXPECT_TRUE(contains(up.out, "is not started again")) << up.out;
+  EXPECT_TRUE(contains(up.err, "no service can work")) << up.err;
+  EXPECT_TRUE(contains(up.err, "newer")) << up.err;
 }
 
 TEST(DocumentsUp, what_looks_at_a_platform_says_how_to_get_one) {

@@ -23,7 +23,8 @@ using inbox::Turn;
 
 constexpr int kReplicas = 2;
 constexpr int kNobody = -1;
-const inbox::RetryLimits kLimits{.max_retries = 2};
+constexpr Millis kPatience{1'000};
+const inbox::RetryLimits kLimits{.max_retries = 2, .breaker_patience = kPatience};
 
 // One event: what is true for one is true for all, since no decision looks at another.
 struct Replica {
@@ -56,6 +57,8 @@ struct State {
   int effects = 0;
   int compensations = 0;
   int runs = 0;  // of retries, since the event was put into the inbox or redriven
+  bool patience_over = false;
+  bool probe_counted = false;  // before that
   ConsumerSetting left;
 };
 
@@ -100,6 +103,7 @@ class ConsumerWorld {
     if (state.compensations > 1) return "it was given up twice";
     if (state.compensations > 0 && state.ledger == Outcome::done) return "done and compensated";
     if (state.runs > kLimits.max_retries) return "tried more often than allowed";
+    if (state.probe_counted) return "a probe used an attempt while there was patience";
     if (dead && state.compensations == 0) return "DEAD without its hook";
     if (waits && state.ledger != Outcome::retrying) return "it waits, and the ledger disagrees";
     if (dead && state.ledger != Outcome::dead) return "it is DEAD, and the ledger disagrees";
@@ -139,7 +143,8 @@ class ConsumerWorld {
          {state.ledger_lock, state.row_lock, state.effects, state.compensations, state.runs,
           state.left.crashes, state.left.disconnects, state.left.doubts, state.left.duplicates,
           state.left.dead_letters, state.left.redrives, state.left.discards,
-          state.left.hook_failures, state.left.probes, state.left.forgotten}) {
+          state.left.hook_failures, state.left.probes, state.left.late_probes, state.left.forgotten,
+          state.patience_over + 2 * state.probe_counted}) {
       add(number);
     }
     return key;
@@ -268,9 +273,11 @@ class ConsumerWorld {
       }
       case Turn::Step::handle: {
         const State before = next;
-        own.effect = true;
-        own.turn.handled(true);
-        add("handles it");
+        if (!setting_.hopeless) {
+          own.effect = true;
+          own.turn.handled(true);
+          add("handles it");
+        }
         next = before;
         roll_back(next, r);
         own.turn.handled(false);
@@ -333,21 +340,24 @@ class ConsumerWorld {
   }
 
   void add_work(const State& state, int r, std::vector<Step>& all) const {
+    if (!setting_.hopeless) add_success(state, r, all);
+    State next = state;
+    roll_back(next, r);
+    next.replicas[at(r)].phase = Replica::Phase::failed;
+    all.push_back({name(r) + "fails in the retry", next});
+  }
+
+  void add_success(const State& state, int r, std::vector<Step>& all) const {
     State next = state;
     apply(next, inbox::retry(state.row, state.replicas[at(r)].claim, Outcome::done));
     ++next.effects;
     roll_back(next, r);
     next.replicas[at(r)].phase = Replica::Phase::idle;
     all.push_back({name(r) + "commits the retry", next});
-    if (state.left.doubts > 0) {
-      next.replicas[at(r)].phase = Replica::Phase::claimed;
-      --next.left.doubts;
-      all.push_back({name(r) + "commits the retry, and does not learn it", next});
-    }
-    next = state;
-    roll_back(next, r);
-    next.replicas[at(r)].phase = Replica::Phase::failed;
-    all.push_back({name(r) + "fails in the retry", next});
+    if (state.left.doubts == 0) return;
+    next.replicas[at(r)].phase = Replica::Phase::claimed;
+    --next.left.doubts;
+    all.push_back({name(r) + "commits the retry, and does not learn it", next});
   }
 
   void add_failure(const State& state, int r, std::vector<Step>& all) const {
@@ -355,14 +365,22 @@ class ConsumerWorld {
     const std::int64_t claim = state.replicas[at(r)].claim;
     for (const bool probe : {false, true}) {
       const bool gives_up = state.replicas[at(r)].phase == Replica::Phase::gives_up;
-      if (probe && (state.left.probes == 0 || gives_up)) continue;
-      const Decision decision = inbox::fail_retry(state.row, claim, probe, kLimits);
+      const auto budget =
+          state.patience_over ? &ConsumerSetting::late_probes : &ConsumerSetting::probes;
+      if (probe && (state.left.*budget == 0 || gives_up)) continue;
+      if (!probe && setting_.hopeless && !gives_up) continue;
+      const Millis in_trouble_for = state.patience_over ? kPatience : Millis(0);
+      const Decision decision = inbox::fail_retry(
+          state.row, claim, {.probe = probe, .in_trouble_for = in_trouble_for}, kLimits);
       State next = state;
       apply(next, decision);
       next.replicas[at(r)].phase = Replica::Phase::idle;
       if (probe) {
-        --next.left.probes;
-        if (!decision.moot) --next.runs;
+        if (!decision.moot) --(next.left.*budget);
+        const bool given_back =
+            !decision.moot && decision.row.retries == std::max(state.row->retries - 1, 0);
+        if (given_back) --next.runs;
+        next.probe_counted = !decision.moot && !given_back && !state.patience_over;
       }
       all.push_back(
           {name(r) + (probe ? "records that a probe failed" : "records the failure"), next});
@@ -380,6 +398,11 @@ class ConsumerWorld {
       if (again) next.compensations = next.runs = 0;
       all.push_back({what, next});
     };
+    if (setting_.hopeless && !state.patience_over && state.row) {
+      State next = state;
+      next.patience_over = true;
+      all.push_back({"the patience with the event is over", next});
+    }
     add("an operator redrives it", &ConsumerSetting::redrives, inbox::redrive(state.row), true);
     add("an operator discards it", &ConsumerSetting::discards, inbox::discard(state.row), false);
     if (state.left.duplicates > 0) {
@@ -506,7 +529,13 @@ std::vector<ConsumerSetting> consumer_settings() {
            .duplicates = 1,
            .dead_letters = 1,
            .hook_failures = 1,
-           .probes = 1}};
+           .probes = 1},
+          {.title = "a consumer with nothing but probes that fail",
+           .crashes = 1,
+           .hook_failures = 1,
+           .probes = 2,
+           .late_probes = 4,
+           .hopeless = true}};
 }
 
 Report explore_consumer(const ConsumerSetting& setting) { return Search(setting).run(); }

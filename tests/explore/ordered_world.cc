@@ -454,7 +454,7 @@ class OrderedWorld {
     Replica& own = next.replicas[at(r)];
     const OneEvent& event = state.events[at(own.event)];
     if (event.row_lock != kNobody) return;  // it waits
-    apply(next, at(own.event), inbox::fail_retry(event.row, own.claim, false, kLimits));
+    apply(next, at(own.event), inbox::fail_retry(event.row, own.claim, {}, kLimits));
     let_go(own);
     all.push_back({name(r) + "records that the retry failed", next, {}});
   }

@@ -22,6 +22,7 @@ using relay::Xid;
 constexpr int kMostRows = 6;
 constexpr int kMostWriters = 4;
 constexpr int kMostRelays = 2;
+constexpr const char* kRoute = "q";
 
 // A row's next_retry_at.
 enum class Retry : std::uint8_t { none, at_a_time, infinity };
@@ -53,6 +54,7 @@ struct Relay {
   std::uint8_t token = 0;  // 0: not running
   std::optional<Look> look;
   std::vector<Sent> sent;
+  std::vector<Sent> overdue;
   std::set<Position> read;  // by its looks since it took over
 };
 
@@ -75,6 +77,7 @@ struct State {
   std::int8_t returns = 0;
   std::int8_t refusals = 0;
   std::int8_t unknowns = 0;
+  std::int8_t overdues = 0;
   std::int8_t operator_actions = 0;
   bool faults = false;  // after which an event may be published twice
   std::array<Relay, kMostRelays> relays{};
@@ -104,6 +107,7 @@ class RelayWorld {
     state.returns = static_cast<std::int8_t>(setting_.returns);
     state.refusals = static_cast<std::int8_t>(setting_.refusals);
     state.unknowns = static_cast<std::int8_t>(setting_.unknowns);
+    state.overdues = static_cast<std::int8_t>(setting_.overdues);
     state.operator_actions = static_cast<std::int8_t>(setting_.operator_actions);
     take_over(state, 0);
     return state;
@@ -168,6 +172,7 @@ class RelayWorld {
     number(state.seconds), number(state.relay_crashes), number(state.take_overs);
     number(state.database_crashes), number(state.restores), number(state.returns);
     number(state.refusals), number(state.unknowns), number(state.operator_actions);
+    number(state.overdues);
     number(state.faults ? 1 : 0);
     key += state.seen.text();
     for (const Relay& relay : state.relays) {
@@ -178,6 +183,10 @@ class RelayWorld {
       for (const Position position : relay.read) number(static_cast<int>(position));
       key += "s";
       for (const Sent& sent : relay.sent) {
+        number(static_cast<int>(sent.position)), number(static_cast<int>(sent.outcome));
+      }
+      key += "o";
+      for (const Sent& sent : relay.overdue) {
         number(static_cast<int>(sent.position)), number(static_cast<int>(sent.outcome));
       }
     }
@@ -252,7 +261,7 @@ class RelayWorld {
     return {.position = row.position,
             .xid = row.xid,
             .aggregate = aggregates_[i],
-            .route = "q",
+            .route = kRoute,
             .bytes = 1,
             .attempts = row.attempts};
   }
@@ -370,6 +379,7 @@ class RelayWorld {
     Relay& relay = state.relays[r];
     relay.token = ++state.fence;
     relay.sent.clear();
+    relay.overdue.clear();
     relay.read.clear();
     const auto begin =
         relay::take_over(state.seen, std::to_string(state.seen_by), std::to_string(state.cluster));
@@ -415,7 +425,7 @@ class RelayWorld {
     if (may_read(state, relay)) {
       add_look(state, r, name, all);
       State next = state;
-      next.relays[r].look->add_heads(heads(state));
+      next.relays[r].look->add_heads(heads(state), time(state));
       all.push_back({name + " reads the retry index", next, {}});
     } else {
       State next = state;
@@ -429,6 +439,26 @@ class RelayWorld {
       next.relays[r].sent.erase(next.relays[r].sent.begin() + static_cast<std::ptrdiff_t>(i));
       next.relays[r].look->confirm(sent.position, sent.outcome, "why", time(state));
       all.push_back({name + " learns of " + std::to_string(sent.position), next, {}});
+      if (state.overdues == 0) continue;
+      next.relays[r].look = relay.look;
+      next.relays[r].look->overdue(sent.position, "why");
+      next.relays[r].look->shut(kRoute, time(state) + std::chrono::seconds(1));
+      next.relays[r].overdue.push_back(sent);
+      --next.overdues;
+      next.faults = true;
+      all.push_back({name + " waits no longer for " + std::to_string(sent.position), next, {}});
+    }
+    for (std::size_t i = 0; i < relay.overdue.size(); ++i) {
+      State next = state;
+      const Sent sent = relay.overdue[i];
+      auto& left = next.relays[r].overdue;
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
+      next.relays[r].look->open(kRoute);
+      const int row = row_at(state, sent.position);
+      if (sent.outcome == PublishOutcome::taken && row >= 0) {
+        next.relays[r].look->taken_late(row_of(state, row), time(state));
+      }
+      all.push_back({name + " learns late of " + std::to_string(sent.position), next, {}});
     }
     for (const std::size_t marks : {std::size_t{1}, std::size_t{10}}) {
       const relay::Batch batch = relay.look->batch(marks);
@@ -577,7 +607,9 @@ class RelayWorld {
     // A confirm comes within a second, or at least within two.
     const bool waits =
         std::any_of(state.relays.begin(), state.relays.end(), [&](const Relay& relay) {
-          return relay.look && relay.look->next_time() > time(state) &&
+          // What is due in the retry index waits for its route there.
+          return relay.look &&
+                 (relay.look->next_time() > time(state) || relay.look->next_ask() > time(state)) &&
                  (relay.sent.empty() || state.seconds == 0);
         });
     if (waits) {
@@ -652,6 +684,10 @@ std::vector<RelaySetting> relay_settings() {
       {.title = "two writers of one aggregate, one of another; a rollback",
        .writers = {{"a"}, {"a"}, {.rows = "b", .rolls_back = true}}},
       {.title = "confirms are lost", .writers = {{"a"}, {"ab"}}, .returns = 1, .unknowns = 2},
+      {.title = "a queue does not answer",
+       .writers = {{"aa"}, {"ab"}},
+       .unknowns = 1,
+       .overdues = 1},
       {.title = "a full queue", .writers = {{"a"}, {"ab"}}, .refusals = 2},
       {.title = "a dump is restored, events are returned",
        .writers = {{"a"}, {"aa"}},

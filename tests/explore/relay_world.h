@@ -37,6 +37,7 @@ struct RelaySetting {
   int returns = 0;   // messages that the broker returns
   int refusals = 0;  // that a full queue refuses
   int unknowns = 0;  // whose confirm is lost
+  int overdues = 0;  // whose confirm is waited for no longer
   int operator_actions = 0;
   int max_attempts = 2;
   bool skip_failed = false;

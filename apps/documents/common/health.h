@@ -5,9 +5,9 @@
 
 #include "apps/documents/common/settings.h"
 #include "baton/broker.h"
+#include "baton/metrics.h"
 #include "baton/relay.h"
 #include "http/router.h"
-#include "observe/metrics.h"
 #include "sql/pool.h"
 
 namespace baton::documents {

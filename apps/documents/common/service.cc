@@ -19,11 +19,11 @@
 #include "baton/event.h"
 #include "baton/fence.h"
 #include "baton/inbox.h"
+#include "baton/lock_metrics.h"
 #include "baton/outbox.h"
 #include "baton/relay.h"
 #include "baton/store_admin.h"
 #include "http/server.h"
-#include "observe/lock_metrics.h"
 #include "sql/schema.h"
 
 namespace baton::documents {

@@ -24,10 +24,10 @@
 #include "apps/documents/common/work.h"
 #include "baton/elector.h"
 #include "baton/locks.h"
+#include "baton/metrics.h"
 #include "baton/result.h"
 #include "http/router.h"
 #include "observe/log.h"
-#include "observe/metrics.h"
 #include "sql/pool.h"
 
 namespace baton::documents {
@@ -49,9 +49,8 @@ struct ServiceSpec {
 
   bool publishes = false;  // has an outbox, and a relay for it
   // Its handler needs something besides its own database. While that is away many events fail in a
-  // row: then one at a time is tried, and no retry is used, until one succeeds. For other services
-  // that would be wrong: events that fail are poison, and if there is nothing else they would be
-  // tried for ever.
+  // row: then one at a time is tried, and no retry is used for two hours, or until one succeeds. In
+  // other services events that fail are poison, and need not wait for that to become dead letters.
   bool needs_others = false;
 
   std::string queue;  // where its events come from

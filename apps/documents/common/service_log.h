@@ -10,13 +10,13 @@
 #include <string>
 
 #include "baton/consumer.h"
+#include "baton/consumer_metrics.h"
+#include "baton/metrics.h"
+#include "baton/outbox_metrics.h"
 #include "baton/relay.h"
 #include "http/server.h"
-#include "observe/consumer_metrics.h"
 #include "observe/event_logging.h"
 #include "observe/log.h"
-#include "observe/metrics.h"
-#include "observe/outbox_metrics.h"
 
 namespace baton::documents {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "apps/documents/common/tx.h"
-#include "observe/metrics.h"
+#include "baton/metrics.h"
 
 namespace baton::documents::ingestion {
 

@@ -37,6 +37,7 @@ std::string line_of(const char* format, const Values&... values) {
 
 std::string state_of(const Replica& replica) {
   if (!replica.running()) {
+    if (replica.given_up()) return "given up";
     std::array<char, 16> text{};
     const auto left = static_cast<double>(replica.starts_in(BootClock::now()).count());
     (void)std::snprintf(text.data(), text.size(), "in %.1f s", left / 1'000);
@@ -106,7 +107,11 @@ void Display::show(const std::vector<Replica>& replicas) {
 }
 
 void Display::ended(const Replica& replica) {
-  const std::string text = replica.instance() + " " + replica.last_end() + "; starting it again";
+  const std::string then =
+      replica.given_up() ? "; it has ended like this several times and is not started again: mend "
+                           "that, then start 'documents up' anew"
+                         : "; starting it again";
+  const std::string text = replica.instance() + " " + replica.last_end() + then;
   if (!terminal_) {
     std::printf("%s\n", text.c_str());
     std::fflush(stdout);

@@ -62,11 +62,13 @@ bool Replica::tend(Instant now) {
     ended = true;
     last_end_ = describe_end(status);
     misconfigured_ = restarts_ == 0 && WIFEXITED(status) && WEXITSTATUS(status) == apps::kUsage;
+    const bool refused = WIFEXITED(status) && WEXITSTATUS(status) == apps::kError;
+    refusals_ = refused && now - started_ <= kLongEnough ? refusals_ + 1 : 0;
     quick_ends_ = now - started_ > kLongEnough ? 0 : std::min(quick_ends_ + 1, 10);
     const Millis pause = quick_ends_ == 0 ? Millis(0) : kFirstPause * (1 << (quick_ends_ - 1));
     not_before_ = now + std::min(pause, kLongestPause);
   }
-  if (pid_ == 0 && !retired_ && now >= not_before_) start(now);
+  if (pid_ == 0 && !retired_ && !given_up() && now >= not_before_) start(now);
   return ended;
 }
 

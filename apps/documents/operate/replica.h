@@ -37,12 +37,17 @@ class Replica {
   [[nodiscard]] const std::string& last_end() const { return last_end_; }
   // It refused its settings when it was first started: it will do so again.
   [[nodiscard]] bool misconfigured() const { return misconfigured_; }
+  // Again and again it said soon after its start that it cannot work, as with a broker that refuses
+  // its password: it is not started again.
+  [[nodiscard]] bool given_up() const { return refusals_ >= kMostRefusals; }
   [[nodiscard]] Millis starts_in(Instant now) const;  // of one that does not run
   // Where it serves; empty: it does not yet.
   [[nodiscard]] std::string url() const;
   void retire() { retired_ = true; }  // it is not started again
 
  private:
+  static constexpr int kMostRefusals = 6;
+
   void start(Instant now);
   [[nodiscard]] std::string describe_end(int status) const;
 
@@ -53,6 +58,7 @@ class Replica {
   int restarts_ = -1;
   std::streamoff log_began_ = 0;  // how long the log was when it started
   int quick_ends_ = 0;
+  int refusals_ = 0;  // of these, in a row, that it told of
   Instant started_{};
   Instant not_before_{};
   std::string last_end_;

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "apps/common/start.h"
 #include "apps/documents/operate/display.h"
@@ -155,6 +156,11 @@ Result<int> up(const Places& given, const UpOptions& options) {
         return refuse(replica.instance() + " " + replica.last_end());
       }
       display.ended(replica);
+      if (std::all_of(replicas.begin(), replicas.end(), std::mem_fn(&Replica::given_up))) {
+        return Error{
+            .code = Code::unavailable,
+            .message = "no service can work: " + replica.instance() + " " + replica.last_end()};
+      }
     }
     if (now >= show_at) {
       display.show(replicas);

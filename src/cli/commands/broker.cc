@@ -254,6 +254,16 @@ Result<int> queue_list(Context& context, const BrokerArguments& arguments) {
                     queue.exists ? std::to_string(queue.consumers) : "-"});
   }
   context.out.table({"QUEUE", "READY", "CONSUMERS"}, rows);
+  const auto missing = static_cast<std::size_t>(
+      std::count_if(queues->begin(), queues->end(), [](const auto& one) { return !one.exists; }));
+  if (missing > 0) {
+    context.out.warning(printable(fmt::format(
+        "{} of the {} of {} are not at {}: 'baton topology apply {}' makes them there; or name the "
+        "right broker",
+        missing == queues->size() ? "all" : std::to_string(missing),
+        counted(queues->size(), "queue"), arguments.file, asked->broker->describe(),
+        arguments.file)));
+  }
   return exit_code::ok;
 }
 

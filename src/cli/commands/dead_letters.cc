@@ -7,6 +7,7 @@
 #include <fmt/core.h>
 
 #include "baton/inbox.h"
+#include "baton/locks.h"
 #include "cli/arguments.h"
 #include "cli/event_view.h"
 #include "inbox/inbox_table.h"
@@ -72,7 +73,21 @@ Result<int> show(Context& context, const EventArguments& arguments,
   const auto rows = outbox::list_events(*opened->connection, inbox::inbox_events(), opened->filter,
                                         {.limit = 2, .with_payload = true});
   if (!rows) return rows.error();
-  if (rows->empty()) return bad_request("no consumer has the event " + arguments.id + " there");
+  if (rows->empty() && !statuses.empty()) {
+    opened->filter.statuses.clear();
+    const auto others = outbox::list_events(*opened->connection, inbox::inbox_events(),
+                                            opened->filter, {.limit = 1});
+    if (!others) return others.error();
+    if (!others->empty()) {
+      const auto& other = others->front();
+      return bad_request("the event " + other.id + " is no dead letter: it is " + other.status +
+                         " at " + other.consumer + ", see 'baton inbox show " + other.id + "'");
+    }
+  }
+  if (rows->empty()) {
+    return bad_request("the event " + arguments.id + " is in no inbox of " +
+                       redact_url(arguments.database) + ": it was handled, or is not known there");
+  }
   if (rows->size() > 1) {
     return bad_request("several consumers have this event; say which one with --consumer");
   }

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include <fmt/core.h>
@@ -16,6 +17,7 @@
 #include "cli/child.h"
 #include "cli/commands.h"
 #include "cli/counted_locks.h"
+#include "cli/health_command.h"
 #include "cli/json_writer.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
@@ -41,9 +43,32 @@ Result<Plan> make_plan(const ElectArguments& arguments, const Settings& settings
   if (!grace) return grace.error();
   plan.grace = *grace;
   if (!settings.region.empty()) plan.options.region = settings.region;
+  if (arguments.preempt && !arguments.priority) {
+    return bad_request("--preempt needs --priority N: who has the higher one takes over");
+  }
+  plan.options.priority = arguments.priority;
+  plan.options.preempt = arguments.preempt;
+  plan.options.never_lead = arguments.never_lead;
   if (auto lock = election_lock(arguments.name, plan.options.region); !lock) return lock.error();
   return plan;
 }
+
+// Whether we lead, for the server of the metrics, which outlives the elector.
+class LeaderProbe {
+ public:
+  void ask(Elector* elector) {
+    const std::lock_guard lock(mutex_);
+    elector_ = elector;
+  }
+  bool leads() {
+    const std::lock_guard lock(mutex_);
+    return elector_ != nullptr && elector_->is_leader();
+  }
+
+ private:
+  std::mutex mutex_;
+  Elector* elector_ = nullptr;
+};
 
 // While we follow, a thread of its own listens for the signals that end us; while we lead, the
 // supervisor passes them on. So the listener goes when the command starts and comes back after it.
@@ -93,8 +118,8 @@ class Candidate {
   void follow(const Leader& leader, const std::string& self) const {
     if (leader.node == self) return;
     tell("following", leader.term,
-         fmt::format("{} is led by {} in term {}; waiting", arguments_.name, leader.node,
-                     leader.term),
+         fmt::format("{} is led by {} in term {}{}", arguments_.name, leader.node, leader.term,
+                     arguments_.never_lead ? "" : "; waiting"),
          leader.node);
   }
 
@@ -216,18 +241,28 @@ Result<int> elect(Context& context, const ElectArguments& arguments) {
   const Signals signals;
   Candidate candidate(context, arguments, **child, signals, plan->grace);
   if (!arguments.node.empty()) settings->owner = arguments.node;
+  const auto probe = std::make_shared<LeaderProbe>();
   auto opened =
-      open_counted(*settings, arguments.metrics, context.out, StoreWait(context.out, std::nullopt));
+      open_counted(*settings, arguments.metrics, context.out, StoreWait(context.out, std::nullopt),
+                   std::nullopt, [probe] { return probe->leads(); });
   if (!opened) return opened.error();
   candidate.store_is_open();
   plan->options.on_new_leader = [&, self = opened->locks.owner()](const Leader& leader) {
     candidate.follow(leader, self);
   };
   plan->options.on_error = [&](const Error& error) { candidate.warn(error.message); };
+  if (!arguments.healthy_if.empty()) {
+    // A little less than the elector allows, so that it is told why.
+    plan->options.healthy = [&, limit = plan->options.ttl / 4] {
+      return run_health_command(arguments.healthy_if, limit, candidate.end());
+    };
+  }
   Elector elector(opened->locks, arguments.name, plan->options);
+  probe->ask(&elector);
   const auto ended = elector.run(
       [&](Leadership& term, const std::stop_token& stop) { candidate.lead(term, stop); },
       candidate.end());
+  probe->ask(nullptr);
   if (!ended) return ended.error();
   return candidate.exit_code_at_end();
 }

@@ -1,5 +1,6 @@
 // baton job: what the scheduled jobs do, and telling them what to do.
 
+#include <algorithm>
 #include <optional>
 #include <thread>
 
@@ -49,6 +50,7 @@ void write_run(JsonWriter& json, const JobRun& run, bool ended) {
   if (ended) {
     json.field("ended", node::print_time(run.ended)).field("duration_ms", run.duration.count());
     json.field("result", run.result).field("detail", run.detail);
+    json.field("attempt", run.attempt);
   }
   json.end_object();
 }
@@ -213,6 +215,37 @@ Result<int> job_show(Context& context, const JobArguments& arguments) {
   } else {
     print_text(context.out, *job);
   }
+  return exit_code::ok;
+}
+
+Result<int> job_history(Context& context, const JobArguments& arguments) {
+  auto opened = open_store_of(context);
+  if (!opened) return opened.error();
+  auto job = show_job(opened->locks, arguments.name, opened->region);
+  if (!job) return job.error();
+  std::vector<JobRun> runs = std::move(job->past);
+  if (job->last) runs.insert(runs.begin(), *job->last);
+  runs.resize(std::min(runs.size(), static_cast<std::size_t>(arguments.limit)));
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("name", job->name).key("runs").begin_array();
+    for (const JobRun& run : runs) write_run(json, run, true);
+    json.end_array().end_object();
+    context.out.line(json.text());
+    return exit_code::ok;
+  }
+  if (runs.empty()) {
+    context.out.line(arguments.name + " has not run yet");
+    return exit_code::ok;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const JobRun& run : runs) {
+    const std::string result =
+        run.attempt > 1 ? fmt::format("{} (attempt {})", run.result, run.attempt) : run.result;
+    rows.push_back({std::to_string(run.fire), node::print_time(run.due), run.node,
+                    node::print_time(run.started), about(run.duration), result, run.detail});
+  }
+  context.out.table({"FIRE", "DUE", "NODE", "STARTED", "TOOK", "RESULT", "DETAIL"}, rows);
   return exit_code::ok;
 }
 

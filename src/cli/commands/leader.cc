@@ -1,4 +1,4 @@
-// baton leader: show, resign, transfer.
+// baton leader: show, is-me, resign, transfer.
 
 #include <ctime>
 #include <optional>
@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/json_writer.h"
 #include "cli/open_locks.h"
+#include "core/bad_request.h"
 
 namespace baton::cli {
 namespace {
@@ -22,6 +23,7 @@ constexpr Millis kNextMayTake{2'000};
 struct Place {
   LockName lock;
   LockClient locks;
+  std::string owner;  // what was said of who we are
 };
 
 Result<Place> open_place(Context& context, const std::string& name,
@@ -32,7 +34,7 @@ Result<Place> open_place(Context& context, const std::string& name,
   if (!lock) return lock.error();
   auto locks = open_locks(context, *settings, open_timeout(timeout));
   if (!locks) return locks.error();
-  return Place{std::move(*lock), std::move(*locks)};
+  return Place{std::move(*lock), std::move(*locks), settings->owner};
 }
 
 std::string utc(std::chrono::system_clock::time_point time) {
@@ -151,6 +153,33 @@ Result<int> leader_show(Context& context, const LeaderArguments& arguments) {
                                          shown(who), utc(who.since), about(who.led_for),
                                          who.candidates, who.leaving ? "; asked to go" : "")));
   return exit_code::ok;
+}
+
+Result<int> leader_is_me(Context& context, const LeaderArguments& arguments) {
+  auto place = open_place(context, arguments.name);
+  if (!place) return place.error();
+  // The default of the owner names this very process, which leads nothing.
+  const std::string self = arguments.node.empty() ? place->owner : arguments.node;
+  if (self.empty()) {
+    return bad_request("say which node this is: --node ID, as `baton elect` was told, or --owner");
+  }
+  const auto leader = leader_of(place->locks, place->lock);
+  if (!leader) return leader.error();
+  const bool leads = *leader && (*leader)->node == self && !(*leader)->leaving;
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("election", arguments.name).field("node", self);
+    json.field("leads", leads).key("leader");
+    write_json(json, *leader);
+    json.end_object();
+    context.out.line(json.text());
+  } else if (*leader) {
+    context.out.line(printable(fmt::format("{}: {} leads{}", arguments.name, shown(**leader),
+                                           (*leader)->leaving ? "; asked to go" : "")));
+  } else {
+    context.out.line(printable(arguments.name) + ": nobody leads");
+  }
+  return leads ? exit_code::ok : exit_code::busy;
 }
 
 Result<int> leader_resign(Context& context, const LeaderArguments& arguments) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "baton/locks.h"
 #include "baton/partitions.h"
 #include "cli/commands.h"
 #include "cli/json_writer.h"
@@ -81,7 +82,13 @@ Result<int> partition_list(Context& context, const PartitionArguments& arguments
     context.out.line(json.text());
     return exit_code::ok;
   }
-  if (sets->empty()) context.out.line("no partitions");
+  if (sets->empty()) {
+    const std::string what =
+        arguments.set.empty() ? "no set of partitions" : "no set " + arguments.set;
+    context.out.line(printable(what + " in the region " + region + " of " +
+                               redact_url(settings->store) +
+                               ": nobody runs one there now, or it is another store or region"));
+  }
   bool first = true;
   for (const auto& set : *sets) {
     if (!std::exchange(first, false)) context.out.line("");

@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "baton/broker.h"
+#include "baton/metrics_server.h"
+#include "baton/outbox_metrics.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/counted_locks.h"
@@ -18,8 +20,6 @@
 #include "cli/store_wait.h"
 #include "observe/event_logging.h"
 #include "observe/log.h"
-#include "observe/metrics_server.h"
-#include "observe/outbox_metrics.h"
 
 namespace baton::cli {
 namespace {

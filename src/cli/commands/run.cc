@@ -11,12 +11,12 @@
 #include "cli/commands.h"
 #include "cli/counted_locks.h"
 #include "cli/json_writer.h"
+#include "cli/lock_options.h"
 #include "cli/open_timeout.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
 #include "cli/supervisor.h"
 #include "cli/wait_progress.h"
-#include "policy/duration.h"
 
 namespace baton::cli {
 namespace {
@@ -28,43 +28,18 @@ struct Plan {
   Millis grace{0};
 };
 
-Result<Metadata> parse_metadata(const std::vector<std::string>& pairs) {
-  Metadata metadata;
-  for (const auto& pair : pairs) {
-    const auto equals = pair.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return bad_request("--metadata: '" + pair + "' is not key=value");
-    }
-    metadata[pair.substr(0, equals)] = pair.substr(equals + 1);
-  }
-  return metadata;
-}
-
 Result<Plan> make_plan(const RunArguments& arguments, const Settings& settings) {
   Plan plan;
   auto name = parse_name(arguments.name, arguments.predicate, settings.region);
   if (!name) return name.error();
   plan.what = std::move(*name);
-  auto mode = parse_mode_argument(arguments.mode);
-  if (!mode) return mode.error();
-  plan.options.mode = mode->value_or(plan.what.mode.value_or(Mode::X));
-  auto ttl = parse_duration_argument("--ttl", arguments.ttl, Millis(1), kMaxTtl);
-  if (!ttl) return ttl.error();
-  plan.options.ttl = *ttl;
-  auto wait = parse_duration_argument("--wait", arguments.wait, Millis(0), kMaxWait);
-  if (!wait) return wait.error();
-  plan.wait = *wait;
-  plan.options.wait = *wait;
-  auto least =
-      parse_duration_argument("--at-least-for", arguments.at_least_for, Millis(0), kMaxTtl);
-  if (!least) return least.error();
-  plan.options.at_least_for = *least;
+  auto options = lock_options(arguments, plan.what.mode);
+  if (!options) return options.error();
+  plan.options = std::move(*options);
+  plan.wait = plan.options.wait;
   auto grace = parse_duration_argument("--grace", arguments.grace);
   if (!grace) return grace.error();
   plan.grace = *grace;
-  auto metadata = parse_metadata(arguments.metadata);
-  if (!metadata) return metadata.error();
-  plan.options.metadata = std::move(*metadata);
   return plan;
 }
 
@@ -131,19 +106,6 @@ Result<int> supervise(Context& context, Lease& lease, Child& child, const Signal
   return exit_code::lost;
 }
 
-// Who is in the way is worth a second look: "timed out" alone leaves nothing to do.
-Error explain_timeout(LockClient& locks, const Plan& plan, Error error) {
-  const std::string name = print_path(plan.what.name);
-  error.message = fmt::format("{} was not free within {}", name, policy::print_duration(plan.wait));
-  const auto info = locks.get(plan.what.name, Millis(500));  // only to say more: the wait is over
-  if (info && !info->holders.empty()) {
-    const auto& holder = info->holders.front();
-    error.message += fmt::format("; held by {} for {}, {} waiting", holder.owner,
-                                 about(holder.held_for), info->waiting);
-  }
-  return error;
-}
-
 // Takes the lock, waiting for it as long as the plan says.
 Result<Lease> acquire(Context& context, LockClient& locks, const Plan& plan) {
   std::optional<WaitProgress> progress;
@@ -155,7 +117,9 @@ Result<int> not_acquired(Context& context, LockClient& locks, const Plan& plan,
                          const RunArguments& arguments, const Error& error) {
   if (error.code != Code::busy && error.code != Code::timed_out) return error;
   if (!context.out.quiet()) {
-    context.out.error(error.code == Code::busy ? error : explain_timeout(locks, plan, error));
+    context.out.error(error.code == Code::busy
+                          ? error
+                          : explain_timeout(locks, {plan.what.name}, plan.wait, error));
   }
   return arguments.busy_exit_code;
 }

@@ -69,13 +69,56 @@ Style style_of(Severity severity) {
   return Style::bold;
 }
 
+std::string in_words(const MigrationPlan& plan) {
+  if (plan.empty()) {
+    return fmt::format("the schema already has version {}: nothing is to be done", plan.to);
+  }
+  if (plan.functions) {
+    return fmt::format(
+        "would replace the functions of the schema by those of this baton; its tables already "
+        "have version {}",
+        plan.to);
+  }
+  if (plan.from == 0) return fmt::format("would make the schema, version {}", plan.to);
+  return fmt::format("would bring the schema from version {} to {}", plan.from, plan.to);
+}
+
+// The script itself, or a comment: what comes out is always something that psql takes.
+void show_sql(const Context& context, const MigrationPlan& plan) {
+  if (plan.empty() || plan.sql.empty()) {
+    context.out.line("-- " + in_words(plan) +
+                     (plan.empty() ? "" : ", by 'baton store migrate': it takes no SQL"));
+    return;
+  }
+  context.out.line("-- " + in_words(plan));
+  context.out.line(plan.sql);
+}
+
+Result<int> show_plan(const Context& context, StoreAdmin& admin, bool sql) {
+  const auto plan = admin.plan_migration(BootClock::now() + kAskLimit);
+  if (!plan) return plan.error();
+  if (context.out.json()) {
+    JsonWriter json;
+    json.begin_object().field("from", plan->from).field("to", plan->to);
+    json.field("functions_replaced", !plan->empty() && !plan->sql.empty()).field("dry_run", true);
+    if (sql) json.field("sql", plan->sql);
+    context.out.line(json.end_object().text());
+  } else if (sql) {
+    show_sql(context, *plan);
+  } else {
+    context.out.line(in_words(*plan));
+  }
+  return exit_code::ok;
+}
+
 }  // namespace
 
-Result<int> store_migrate(Context& context) {
+Result<int> store_migrate(Context& context, const StoreMigrateArguments& arguments) {
   auto settings = resolve_settings(context);
   if (!settings) return settings.error();
   auto admin = open_locks_admin(context, *settings);
   if (!admin) return admin.error();
+  if (arguments.dry_run || arguments.sql) return show_plan(context, **admin, arguments.sql);
   const bool had_old_functions = wrong_with_schema(**admin, *settings).has_value();
   const auto versions = (*admin)->migrate(BootClock::now() + kMigrateLimit);
   if (!versions) return versions.error();

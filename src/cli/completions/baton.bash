@@ -1,11 +1,27 @@
 # bash completion for baton: source <(baton completion bash)
 
+# The names of locks, jobs or elections in the store of this command line, which is in the environment
+# of the command that is asked: other users see its words.
+_baton_names() {
+  local url="" names=()
+  # What the shell would change first is not known here.
+  [[ $COMP_LINE != *--region* && $COMP_LINE != *--store*[\$\`\'\"\\]* ]] || return
+  if [[ $COMP_LINE =~ --store[=[:space:]]+([^[:space:]]+)[[:space:]] ]]; then
+    url=${BASH_REMATCH[1]}
+  fi
+  mapfile -t names < <(
+    [[ -z $url ]] || export BATON_STORE=$url
+    timeout 2 baton completion "$1" 2>/dev/null </dev/null
+  )
+  mapfile -t COMPREPLY < <(compgen -W "${names[*]}" -- "$current")
+}
+
 _baton() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local common="--json --store --region --owner --help" i word noun="" verb="" words=""
-  for ((i = 1; i < COMP_CWORD; i++)); do
+  local common="--json --store --region --owner --help" i word noun="" verb="" given=no named=yes words=""
+  for ((i = 1; i <= COMP_CWORD; i++)); do
     word=${COMP_WORDS[i]}
-    if [[ $word == -- ]]; then
+    if [[ $word == -- && $i -lt $COMP_CWORD ]]; then
       # What follows is the user's own command.
       if declare -F _command_offset >/dev/null; then _command_offset $((i + 1)); fi
       return
@@ -13,11 +29,16 @@ _baton() {
     # Neither options nor their values, which bash splits at colons: a URL is several words.
     [[ $word == -* || $word == [:=] || ${COMP_WORDS[i - 1]} == [:=] ]] && continue
     case ${COMP_WORDS[i - 1]} in
-      --json | --help | --version | --quiet | --now | --key | --restart | --live | --replace | --watch | --all | --dry-run | --yes | \
-        --each | --force | --no-wait) ;;
+      --json | --help | --version | --check | --quiet | --now | --key | --restart | --live | \
+        --replace | --watch | --all | --dry-run | --yes | --preempt | --never-lead | --each | \
+        --force | --no-wait | --progress | --sql) ;;
       --*) continue ;;
     esac
-    if [[ -z $noun ]]; then noun=$word; elif [[ -z $verb ]]; then verb=$word; fi
+    if [[ $i -eq $COMP_CWORD ]]; then
+      named=$given # this word is neither an option nor the value of one
+      break
+    fi
+    if [[ -z $noun ]]; then noun=$word; elif [[ -z $verb ]]; then verb=$word; else given=yes; fi
   done
 
   case $previous in
@@ -60,24 +81,50 @@ _baton() {
       ;;
   esac
 
+  if [[ $named == no ]]; then
+    case "$noun $verb" in
+      "run " | hold\ * | "lock show" | "lock break" | "lock forget") _baton_names locks ;;
+      "elect " | leader\ ?*) _baton_names elections ;;
+      "job list") ;;
+      job\ ?*) _baton_names jobs ;;
+    esac
+    [[ ${#COMPREPLY[@]} -eq 0 ]] || return 0
+  fi
+
   case "$noun $verb" in
     " ")
-      words="run elect leader lock fence store policy job node partition outbox inbox dlq"
+      words="run hold elect leader cron lock fence store policy job node partition outbox inbox dlq"
       words+=" processor relay topology queue broker help version completion --version $common"
       ;;
     "help "*)
-      words="run elect leader lock fence store policy job node partition outbox inbox dlq"
+      words="run hold elect leader cron lock fence store policy job node partition outbox inbox dlq"
       words+=" processor relay topology queue broker version completion --help"
       ;;
     "run "*)
       words="--mode --predicate --ttl --wait --at-least-for --metadata --grace --quiet"
       words+=" --busy-exit-code --metrics -- $common"
       ;;
-    "elect "*) words="--node --ttl --grace --restart --metrics -- $common" ;;
-    "leader ") words="show resign transfer --help" ;;
+    "hold "*)
+      words="--mode --predicate --ttl --wait --at-least-for --metadata --note --ordinal"
+      words+=" --if-ordinal-below --progress --metrics $common"
+      ;;
+    "elect "*)
+      words="--node --ttl --grace --restart --priority --preempt --healthy-if --never-lead --metrics"
+      words+=" -- $common"
+      ;;
+    "leader ") words="show is-me resign transfer --help" ;;
     "leader show") words="$common" ;;
+    "leader is-me") words="--node $common" ;;
     "leader resign") words="--reason --timeout $common" ;;
     "leader transfer") words="--timeout $common" ;;
+    "cron "*)
+      if [[ $current != -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+      fi
+      words="--check --import --output --user --node --role --workers --log-format --log-level"
+      words+=" --metrics $common"
+      ;;
     "lock ") words="find list show break forget stats --help" ;;
     "lock find")
       words="--subject --predicate --mode --resource --owner --limit --watch --json --store --region"
@@ -93,6 +140,7 @@ _baton() {
     "fence rebase") words="--database $common" ;;
     "fence install") words="--database --json --help" ;;
     "store ") words="migrate status doctor --help" ;;
+    "store migrate") words="--dry-run --sql $common" ;;
     "store doctor") words="--ttl $common" ;;
     "store "*) words="$common" ;;
     "policy ") words="check apply show --help" ;;
@@ -105,8 +153,9 @@ _baton() {
       [[ $verb == check ]] || words="--timeout --replace $common"
       ;;
     "policy show") words="$common" ;;
-    "job ") words="list show pause resume run skip forget --help" ;;
+    "job ") words="list show history pause resume run skip forget --help" ;;
     "job run") words="--wait $common" ;;
+    "job history") words="--limit $common" ;;
     "job "*) words="$common" ;;
     "node ") words="list --help" ;;
     "node list") words="--live $common" ;;

@@ -1,6 +1,22 @@
 #compdef baton
 # zsh completion for baton: baton completion zsh > "${fpath[1]}/_baton"
 
+# The names of locks, jobs or elections in the store of this command line, which is in the environment
+# of the command that is asked: other users see its words.
+_baton_names() {
+  local -a names
+  local url=${${(M)words:#--store=*}#--store=}
+  local at=${words[(i)--store]}
+  [[ -n $url || $at -ge $CURRENT ]] || url=${words[at + 1]}
+  # What the shell would change first is not known here.
+  [[ -z ${(M)words:#--region*} && $url != *[\$\`\'\"\\]* ]] || return
+  names=(${(f)"$(
+    [[ -z $url ]] || export BATON_STORE=$url
+    timeout 2 baton completion $1 2>/dev/null </dev/null
+  )"})
+  compadd -a names
+}
+
 _baton() {
   local -a common modes stores databases
   modes=(exclusive shared update intent IS SIX)
@@ -32,8 +48,10 @@ _baton() {
     local -a nouns
     nouns=(
       'run:run a command under a lock'
+      'hold:hold a lock for a program that talks to it by pipes'
       'elect:run a command while we lead'
       'leader:see who leads, and ask it to go'
+      'cron:run commands on a schedule'
       'lock:look at locks, and break them'
       'fence:keep ex-holders from writing'
       'store:look after the store of the locks'
@@ -61,10 +79,10 @@ _baton() {
   local noun=${words[2]} verb=${words[3]}
   if ((CURRENT == 3)); then
     case $noun in
-      leader) compadd show resign transfer; return ;;
+      leader) compadd show is-me resign transfer; return ;;
       lock) compadd find list show break forget stats; return ;;
       help)
-        compadd run elect leader lock fence store policy job node partition outbox inbox dlq \
+        compadd run hold elect leader cron lock fence store policy job node partition outbox inbox dlq \
           processor relay topology queue broker version completion
         return
         ;;
@@ -74,7 +92,7 @@ _baton() {
       fence) compadd check rebase install; return ;;
       store) compadd migrate status doctor; return ;;
       policy) compadd check apply show; return ;;
-      job) compadd list show pause resume run skip forget; return ;;
+      job) compadd list show history pause resume run skip forget; return ;;
       node) compadd list; return ;;
       partition) compadd list; return ;;
       outbox) compadd install status list show retry discard clean; return ;;
@@ -93,7 +111,17 @@ _baton() {
         '--at-least-for=[stays taken so long]:time:' '*--metadata=[key=value]:pair:' \
         '--grace=[from SIGTERM to SIGKILL]:time:' '--quiet[no word if the lock is busy]' \
         '--busy-exit-code=[if the lock is busy]:code:' \
-        '--metrics=[serve metrics here]:ip\:port:' $common "$owner" '1:name:' '*::command:_normal'
+        '--metrics=[serve metrics here]:ip\:port:' $common "$owner" '1:name:_baton_names locks' '*::command:_normal'
+      return
+      ;;
+    hold\ *)
+      shift words
+      ((CURRENT--))
+      _arguments "$mode" "$predicate" '--ttl=[TTL]:time:' '--wait=[how long to wait]:time:' \
+        '--at-least-for=[stays taken so long]:time:' '*--metadata=[key=value]:pair:' \
+        '--note=[for the next holder]:text:' '--ordinal=[of the note]:number:' \
+        '--if-ordinal-below=[else superseded]:number:' '--progress[also waiting and renewed]' \
+        '--metrics=[serve metrics here]:ip\:port:' $common "$owner" '*:name:_baton_names locks'
       return
       ;;
     elect\ *)
@@ -101,8 +129,10 @@ _baton() {
       ((CURRENT--))
       _arguments '--node=[who we are]:node:' '--ttl=[TTL]:time:' \
         '--grace=[from SIGTERM to SIGKILL]:time:' '--restart[if the command ends by itself]' \
-        '--metrics=[serve metrics here]:ip\:port:' \
-        $common "$owner" '1:election:' '*::command:_normal'
+        '--priority=[the highest is next]:number:' '--preempt[take over from a lower priority]' \
+        '--healthy-if=[lead only while this ends with 0]:command:' \
+        '--never-lead[only tell who leads]' '--metrics=[serve metrics here]:ip\:port:' \
+        $common "$owner" '1:election:_baton_names elections' '*::command:_normal'
       return
       ;;
     relay\ *)
@@ -116,6 +146,16 @@ _baton() {
         '--keep=:time:' \
         '--log-format=:format:(json text)' '--log-level=:level:(debug info warn error)' \
         '--metrics=[serve metrics here]:ip\:port:' $common "$owner"
+      return
+      ;;
+    cron\ *)
+      shift words
+      ((CURRENT--))
+      _arguments '--check[only say what is wrong]' '--import=[a crontab]:file:_files' \
+        '--output=[a new file]:file:_files' '--user=:user:_users' '--node=[who we are]:node:' \
+        '--role=[who shares the jobs]:role:' '--workers=:number:' \
+        '--log-format=:format:(json text)' '--log-level=:level:(debug info warn error)' \
+        '--metrics=[serve metrics here]:ip\:port:' $common "$owner" '1:file:_files'
       return
       ;;
     version\ * | completion\ *)
@@ -134,21 +174,24 @@ _baton() {
         '--owner=[held by]:owner:' '--limit=:number:' '--watch[show what changes]' $common '1:name:'
       ;;
     'lock list') _arguments '--limit=:number:' '--watch[show what changes]' $common ;;
-    'lock show') _arguments "$predicate" $common "$owner" '1:name:' ;;
+    'lock show') _arguments "$predicate" $common "$owner" '1:name:_baton_names locks' ;;
     'lock break')
       _arguments "$predicate" '--reason=:reason:' '--now[do not wait]' '--timeout=:time:' \
-        $common "$owner" '1:name:'
+        $common "$owner" '1:name:_baton_names locks'
       ;;
     'lock forget')
       _arguments '--damaged[only what is damaged]' '--key[NAME is a key]' "$predicate" $common \
-        "$owner" '1:name:'
+        "$owner" '1:name:_baton_names locks'
       ;;
-    'leader show') _arguments $common "$owner" '1:election:' ;;
+    'leader show') _arguments $common "$owner" '1:election:_baton_names elections' ;;
+    'leader is-me') _arguments '--node=[who we are]:node:' $common "$owner" '1:election:_baton_names elections' ;;
     'leader resign')
-      _arguments '--reason=:reason:' '--timeout=:time:' $common "$owner" '1:election:'
+      _arguments '--reason=:reason:' '--timeout=:time:' $common "$owner" \
+        '1:election:_baton_names elections'
       ;;
     'leader transfer')
-      _arguments '--timeout=:time:' $common "$owner" '1:election:' '2:node:'
+      _arguments '--timeout=:time:' $common "$owner" '1:election:_baton_names elections' \
+        '2:node:'
       ;;
     'lock stats') _arguments '--top=:number:' $common "$owner" ;;
     'fence check')
@@ -157,11 +200,17 @@ _baton() {
       ;;
     'fence rebase') _arguments "$database" $common "$owner" ;;
     'fence install') _arguments "$database" "$json" "$help" ;;
+    'store migrate')
+      _arguments '--dry-run[only say what would be done]' '--sql[only print the SQL]' $common "$owner"
+      ;;
     'store doctor') _arguments '--ttl=[the shortest in use]:time:' $common "$owner" ;;
     store*) _arguments $common "$owner" ;;
     'job list') _arguments $common "$owner" ;;
-    'job run') _arguments '--wait=[how long to wait]:time:' $common "$owner" '1:job:' ;;
-    job*) _arguments $common "$owner" '1:job:' ;;
+    'job run')
+      _arguments '--wait=[how long to wait]:time:' $common "$owner" '1:job:_baton_names jobs'
+      ;;
+    'job history') _arguments '--limit=:number:' $common "$owner" '1:job:_baton_names jobs' ;;
+    job*) _arguments $common "$owner" '1:job:_baton_names jobs' ;;
     'node list') _arguments '--live[only those that are there]' $common "$owner" ;;
     'partition list') _arguments $common "$owner" '1:set:' ;;
     'outbox status') _arguments '--watch[show what changes]' "$own_database" "$json" "$help" ;;

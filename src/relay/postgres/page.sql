@@ -1,6 +1,7 @@
 -- Pages of looks that were begun. Of each lane: $1 its number, $2 its token, $3 the snapshot of the
 -- look before, $4 that of this one, $5 the last position of the page before. $6 most rows of each,
--- $7 most bytes of all.
+-- $7 most bytes of a row that comes with its body. In no order: a sum or a sort of rows as wide as
+-- these costs a fifth of the statement.
 WITH mine AS MATERIALIZED (
   SELECT m.lane, m.known::pg_snapshot AS known, m.now::pg_snapshot AS now, m.behind
   FROM unnest($1::smallint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
@@ -22,8 +23,6 @@ SELECT '', f.mine, f.lane, f.position, f.xid, f.retry_count, f.bytes,
        (pg_catalog.date_part('epoch', greatest(least(f.created_at, '9999-01-01'), '0001-01-01'))
         * 1000)::bigint,
        f.event_id, f.type, f.aggregate_type, f.aggregate_id, f.exchange, f.routing_key,
-       CASE WHEN pg_catalog.sum(f.bytes) OVER (ORDER BY f.mine, f.position) <= $7::bigint
-            THEN f.payload END,
+       CASE WHEN f.bytes <= $7::bigint THEN f.payload END,
        f.headers, f.correlation_id, f.causation_id, f.traceparent, f.version, f.slot
 FROM found f
-ORDER BY f.mine, f.position

@@ -221,6 +221,7 @@ std::optional<Result<Rows>> Connection::collect_now() {
   while (PQisBusy(connection_) == 0) {
     PGresult* result = PQgetResult(connection_);
     if (result == nullptr) {
+      last_answer_ = BootClock::now();
       Rows rows = std::exchange(polled_, Rows());
       if (const auto problem = std::exchange(polled_problem_, std::nullopt)) {
         return Result<Rows>(*problem);

@@ -162,6 +162,9 @@ Result<bool> is_to_replace_functions(Connection& connection, const Settings& set
   return *mark != mark_of(plan) && edition_in(*mark) <= plan.edition;
 }
 
+// Held by every migration, so that they run one after the other.
+constexpr std::string_view kMigrationLock = "SELECT pg_advisory_xact_lock(4702111234474983745)";
+
 std::string migration_from(int version, const Settings& settings, const SchemaPlan& plan) {
   std::string script;
   for (const auto step : plan.migrations.subspan(static_cast<std::size_t>(version))) script += step;
@@ -169,6 +172,21 @@ std::string migration_from(int version, const Settings& settings, const SchemaPl
   return script + "COMMENT ON TABLE " + settings.schema + ".meta IS '" + mark_of(plan) +
          "'; UPDATE " + settings.schema + ".meta SET version = " + std::to_string(plan.version()) +
          ", changed = clock_timestamp();";
+}
+
+// For psql, where no search_path is set as a connection of Baton sets it.
+std::string script_from(int version, const Settings& settings, const SchemaPlan& plan) {
+  const std::string meta = settings.schema + ".meta";
+  std::string script = "BEGIN;\nSET LOCAL search_path = pg_catalog, pg_temp;\n" +
+                       std::string(kMigrationLock) + ";\n";
+  // Without a schema, CREATE SCHEMA does as much.
+  if (version > 0) {
+    script +=
+        "DO $$ BEGIN IF (SELECT version FROM " + meta + ") <> " + std::to_string(version) +
+        " THEN RAISE 'the schema is no longer as it was when this script was printed'; END IF;"
+        " END $$;\n";
+  }
+  return script + migration_from(version, settings, plan) + "\nCOMMIT;\n";
 }
 
 }  // namespace
@@ -264,8 +282,8 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
   const std::string patience = std::to_string(std::max<std::int64_t>(left.count(), 1));
   // Version and tables are read under the lock, when no other migration runs.
   auto begun = connection.script("BEGIN; SET LOCAL statement_timeout = " + patience +
-                                     "; SET LOCAL lock_timeout = " + patience +
-                                     "; SELECT pg_advisory_xact_lock(4702111234474983745)",
+                                     "; SET LOCAL lock_timeout = " + patience + "; " +
+                                     std::string(kMigrationLock),
                                  deadline);
   if (!begun) return begun.error();
   const auto foreign_ones = foreign_objects(connection, settings, Trusted::this_role, deadline);
@@ -305,6 +323,24 @@ Result<std::pair<int, int>> migrate(Connection& connection, const Settings& sett
     return error;
   }
   return std::pair(*found, plan.version());
+}
+
+Result<MigrationPlan> plan_migration(Connection& connection, const Settings& settings,
+                                     Deadline deadline, const SchemaPlan& plan) {
+  const auto foreign_ones = foreign_objects(connection, settings, Trusted::this_role, deadline);
+  if (!foreign_ones) return foreign_ones.error();
+  if (!foreign_ones->empty()) return foreign(*foreign_ones, settings);
+  const auto found = schema_version(connection, settings, deadline);
+  if (!found) return found.error();
+  if (*found > plan.version()) return newer(*found, plan);
+  MigrationPlan planned{.from = *found, .to = plan.version()};
+  if (*found == plan.version()) {
+    const auto functions = is_to_replace_functions(connection, settings, plan, deadline);
+    if (!functions) return functions.error();
+    planned.functions = *functions;
+  }
+  if (!planned.empty()) planned.sql = script_from(*found, settings, plan);
+  return planned;
 }
 
 }  // namespace baton::store::postgres

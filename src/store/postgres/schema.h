@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "baton/store_admin.h"
 #include "store/postgres/connection.h"
 
 namespace baton::store::postgres {
@@ -59,5 +60,10 @@ Result<std::string> foreign_objects(Connection& connection, const Settings& sett
 // the functions of the same version, unless those in the database are of a newer edition.
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
                                     Deadline deadline, const SchemaPlan& plan = kPlan);
+
+// What `migrate` would do, with a script that does it in psql and gives up if somebody else has
+// done it meanwhile. Changes nothing.
+Result<MigrationPlan> plan_migration(Connection& connection, const Settings& settings,
+                                     Deadline deadline, const SchemaPlan& plan = kPlan);
 
 }  // namespace baton::store::postgres

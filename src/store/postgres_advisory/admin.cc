@@ -54,6 +54,12 @@ class PostgresAdvisoryAdmin final : public StoreAdmin {
     return postgres::migrate(**connection, settings_, deadline, advisory::kPlan);
   }
 
+  Result<MigrationPlan> plan_migration(Deadline deadline) override {
+    auto connection = postgres::Connection::open(settings_, deadline);
+    if (!connection) return connection.error();
+    return postgres::plan_migration(**connection, settings_, deadline, advisory::kPlan);
+  }
+
   Result<void> raise_tokens(Token floor, Deadline deadline) override {
     if (floor >= Token{1} << 62) {
       return Error{.code = Code::bad_request, .message = "a token is below 2^62"};

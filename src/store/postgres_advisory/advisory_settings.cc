@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string>
 
+#include "core/sha256.h"
 #include "store/common/url.h"
 
 namespace baton::store::postgres_advisory {
@@ -70,6 +71,14 @@ Result<AdvisorySettings> parse_advisory_url(std::string_view url) {
   settings.sessions = settings.server;
   settings.sessions.libpq.emplace(settings.sessions.libpq.begin(), "tcp_user_timeout", "0");
   return settings;
+}
+
+std::int64_t lock_key_of(const AdvisorySettings& settings, std::string_view key) {
+  if (settings.key && !key.starts_with("BATON:")) return *settings.key;
+  const std::string hash = core::sha256("baton:" + std::string(key));
+  std::uint64_t first = 0;
+  std::from_chars(hash.data(), hash.data() + 16, first, 16);
+  return static_cast<std::int64_t>(first);
 }
 
 }  // namespace baton::store::postgres_advisory

@@ -26,4 +26,7 @@ struct AdvisorySettings {
 
 [[nodiscard]] Result<AdvisorySettings> parse_advisory_url(std::string_view url);
 
+// The 64 bits that stand for a name, the same as baton_advisory.look gives.
+[[nodiscard]] std::int64_t lock_key_of(const AdvisorySettings& settings, std::string_view key);
+
 }  // namespace baton::store::postgres_advisory

@@ -48,12 +48,12 @@ Result<void> check_server(Connection& connection, const AdvisorySettings& settin
   return postgres::check_schema(connection, settings.server, deadline, kPlan);
 }
 
-// How many of the first requests are acquires that have nothing to do with each other. The schema's
+// How many of the first requests are `verb` and have nothing to do with each other. The schema's
 // name has to do with all.
-std::size_t acquires_of_different_names(std::span<const Request* const> requests) {
+std::size_t of_different_names(std::span<const Request* const> requests, Verb verb) {
   std::set<std::string_view> keys{core::kSchemaKey};
   const auto other = std::find_if(requests.begin(), requests.end(), [&](const Request* request) {
-    return request->verb != Verb::acquire || !keys.insert(request->targets[0].key).second;
+    return request->verb != verb || !keys.insert(request->targets[0].key).second;
   });
   return static_cast<std::size_t>(other - requests.begin());
 }
@@ -204,10 +204,12 @@ class PostgresAdvisoryStore final : public LockStore {
         i = to;
         continue;
       }
-      to = i + acquires_of_different_names({requests.data() + i, requests.size() - i});
+      const std::span<const Request* const> rest(requests.data() + i, requests.size() - i);
       std::vector<Result<Reply>> replies;
-      if (to > i) {
-        replies = verbs.acquire({requests.data() + i, to - i});
+      if (const auto count = of_different_names(rest, Verb::acquire); count > 0) {
+        replies = verbs.acquire(rest.first(count));
+      } else if (const auto ends = of_different_names(rest, Verb::release); ends > 0) {
+        replies = verbs.release(rest.first(ends));
       } else {
         replies.push_back(verbs.apply(*requests[i]));
       }

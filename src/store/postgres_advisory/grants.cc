@@ -195,9 +195,10 @@ bool Grants::take_handed(GrantEntry& entry, Deadline deadline) {
 }
 
 Result<void> Grants::leave_queue(GrantEntry& entry, Deadline deadline) {
-  const auto finish = [&] {
-    return entry.session->finish(entry.lock, {}, false,
-                                 patience(deadline, Session::CallKind::to_write, false));
+  const auto finish = [&]() -> Result<void> {
+    const Deadline limit = patience(deadline, Session::CallKind::to_write, false);
+    if (auto sent = entry.session->send_finish(entry.lock, {}, false, limit); !sent) return sent;
+    return entry.session->await_finish(limit);
   };
   if (entry.has_lock) return finish();
   if (auto asked = queries_.cancel(entry.session->pid(), deadline); !asked) return asked;
@@ -215,18 +216,34 @@ Result<void> Grants::leave_queue(GrantEntry& entry, Deadline deadline) {
 
 Result<void> Grants::end(GrantEntry& entry, const NoteChange& change, bool park,
                          Deadline deadline) {
+  return finish_end(begin_end(entry, change, park, deadline), deadline);
+}
+
+Grants::Ending Grants::begin_end(GrantEntry& entry, const NoteChange& change, bool park,
+                                 Deadline deadline) {
   const Deadline limit = bounded(deadline, settings_.server.apply_limit);
   if (auto heard =
           entry.session->catch_up(patience(limit, Session::CallKind::to_look, entry.holds));
       !heard) {
     const std::string why = "its session with the server was silent, and is closed";
     lose(entry, why);
-    return Error{.code = Code::lost, .message = why};
+    return {.sent = Error{.code = Code::lost, .message = why}};
   }
-  auto ended = entry.holds
-                   ? entry.session->finish(entry.lock, change, park,
-                                           patience(limit, Session::CallKind::to_write, true))
-                   : leave_queue(entry, limit);
+  if (!entry.holds) return {.entry = &entry};  // nothing is sent yet to leave a queue
+  const Deadline sent_by = patience(limit, Session::CallKind::to_write, true);
+  return {.entry = &entry, .sent = entry.session->send_finish(entry.lock, change, park, sent_by)};
+}
+
+Result<void> Grants::finish_end(const Ending& ending, Deadline deadline) {
+  auto ended = ending.sent;
+  if (ending.entry == nullptr) return ended;
+  GrantEntry& entry = *ending.entry;
+  if (ended) {
+    const Deadline limit = bounded(deadline, settings_.server.apply_limit);
+    ended = entry.holds
+                ? entry.session->await_finish(patience(limit, Session::CallKind::to_write, true))
+                : leave_queue(entry, limit);
+  }
   if (!ended && entry.holds && entry.session->usable()) return ended;
   if (!ended && entry.holds) remember(entry.lock.grant, ended.error().message, *entry.session);
   const auto removed = table_.remove(entry);

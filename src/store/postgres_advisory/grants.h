@@ -51,6 +51,14 @@ class Grants {
   // the session was silent, so that nothing could be written.
   Result<void> end(GrantEntry& entry, const NoteChange& change, bool park, Deadline deadline);
 
+  // The same in two steps: those of a batch are all sent before the first answer is waited for.
+  struct Ending {
+    GrantEntry* entry = nullptr;  // none: it was lost, as `sent` says
+    Result<void> sent;
+  };
+  Ending begin_end(GrantEntry& entry, const NoteChange& change, bool park, Deadline deadline);
+  Result<void> finish_end(const Ending& ending, Deadline deadline);
+
   // The same whatever happens.
   void drop(GrantEntry& entry, const std::string& why, Deadline deadline);
 

@@ -1,8 +1,9 @@
 -- What a session does for its grant. The session has, or gets, the advisory lock; these functions
 -- write down what that means. They run with the rights of their caller.
 
+-- Volatile, as what it calls, so that it is inlined: else its SQL is parsed at every call.
 CREATE OR REPLACE FUNCTION baton_advisory.micros(at bigint) RETURNS bigint
-LANGUAGE sql STABLE AS $$
+LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(at, (date_part('epoch', clock_timestamp()) * 1000000)::bigint)
 $$;
 
@@ -49,23 +50,29 @@ DECLARE
   now_us  bigint := baton_advisory.micros(p_at);
   run     baton_advisory.server;
   version bigint;
+  terms   bigint;
 BEGIN
   IF NOT p_handed AND NOT (CASE p_mode WHEN 2 THEN pg_try_advisory_lock_shared(p_lock)
                                        ELSE pg_try_advisory_lock(p_lock) END) THEN
     outcome := 1;
     RETURN;
   END IF;
-  run := baton_advisory.this_server(p_at);
-  SELECT n.ordinal INTO version FROM baton_advisory.note n WHERE n.key = 'BATON:schema';
-  SELECT n.ordinal, n.text INTO ordinal, note FROM baton_advisory.note n WHERE n.key = p_key;
-  ordinal := coalesce(ordinal, 0);
-  note := coalesce(note, '');
-  SELECT max(greatest(t.keep_until,
-                      CASE WHEN t.server <> run.id AND NOT t.released
-                           THEN run.began + t.ttl * 1000 END)) INTO ends
-    FROM baton_advisory.term t
-    WHERE t.lock_key = p_lock AND NOT (t.key = p_key AND t.grant_id = p_grant)
-      AND NOT (t.mode = 2 AND p_mode = 2);
+  -- As few statements as can be: each costs more than what it reads.
+  SELECT v.ordinal, coalesce(n.ordinal, 0), coalesce(n.text, ''), s.id, s.began
+    INTO version, ordinal, note, run.id, run.began
+    FROM (SELECT) one
+    LEFT JOIN baton_advisory.server s ON s.started = pg_postmaster_start_time()
+    LEFT JOIN baton_advisory.note v ON v.key = 'BATON:schema'
+    LEFT JOIN baton_advisory.note n ON n.key = p_key;
+  IF run.id IS NULL THEN run := baton_advisory.this_server(p_at); END IF;
+  -- A grant that was released does not come back.
+  SELECT count(*),
+         max(greatest(t.keep_until, CASE WHEN t.server <> run.id AND NOT t.released
+                                         THEN run.began + t.ttl * 1000 END))
+           FILTER (WHERE NOT (t.mode = 2 AND p_mode = 2)
+                     AND NOT (t.key = p_key AND t.grant_id = p_grant AND NOT t.released))
+    INTO terms, ends
+    FROM baton_advisory.term t WHERE t.lock_key = p_lock;
   outcome := CASE WHEN p_version <> coalesce(version, 0) THEN 4
                   WHEN NOT p_handed AND ordinal >= p_if_below THEN 3
                   WHEN ends > now_us THEN 2
@@ -75,24 +82,25 @@ BEGIN
     IF NOT p_handed THEN PERFORM pg_advisory_unlock_all(); END IF;  -- it has no other
     RETURN;
   END IF;
-  token := nextval('baton_advisory.counter');
   -- An exclusive holder is alone; a shared holder knows that no exclusive one is left.
-  DELETE FROM baton_advisory.term t
-    WHERE t.lock_key = p_lock AND (p_mode = 5 OR t.mode = 5 OR t.pid = pg_backend_pid());
-  DELETE FROM baton_advisory.waiter w WHERE w.pid = pg_backend_pid();
-  INSERT INTO baton_advisory.term AS t
+  IF terms > 0 THEN
+    DELETE FROM baton_advisory.term t
+      WHERE t.lock_key = p_lock AND (p_mode = 5 OR t.mode = 5 OR t.pid = pg_backend_pid()
+                                     OR (t.key = p_key AND t.grant_id = p_grant));
+  END IF;
+  IF p_handed THEN
+    DELETE FROM baton_advisory.waiter w WHERE w.pid = pg_backend_pid();
+  END IF;
+  token := nextval('baton_advisory.counter');
+  INSERT INTO baton_advisory.term
       (lock_key, key, grant_id, mode, token, pid, server, ttl, at_least_for, since, keep_until,
        predicate, owner, metadata)
     VALUES (p_lock, p_key, p_grant, p_mode, token, pg_backend_pid(), run.id, p_ttl, p_at_least_for,
             now_us, CASE WHEN p_handed THEN 0 ELSE baton_advisory.kept(now_us, p_at_least_for) END,
-            p_predicate, p_owner, p_metadata::jsonb)
-    ON CONFLICT (lock_key, key, grant_id) DO UPDATE
-      SET mode = excluded.mode, token = excluded.token, pid = excluded.pid,
-          server = excluded.server, ttl = excluded.ttl, at_least_for = excluded.at_least_for,
-          since = excluded.since, keep_until = excluded.keep_until, released = false,
-          revoked = false, reason = '', predicate = excluded.predicate, owner = excluded.owner,
-          metadata = excluded.metadata;
-  IF NOT p_handed THEN PERFORM baton_advisory.set_note(p_key, p_set_ordinal, p_set_text); END IF;
+            p_predicate, p_owner, p_metadata::jsonb);
+  IF NOT p_handed AND (p_set_ordinal IS NOT NULL OR p_set_text IS NOT NULL) THEN
+    PERFORM baton_advisory.set_note(p_key, p_set_ordinal, p_set_text);
+  END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION baton_advisory.kept(since bigint, at_least_for bigint) RETURNS bigint
@@ -170,9 +178,7 @@ CREATE OR REPLACE PROCEDURE baton_advisory.finish(
   p_park boolean, p_idle bigint)
 LANGUAGE plpgsql AS $$
 BEGIN
-  IF p_set_ordinal IS NULL AND p_set_text IS NULL THEN
-    PERFORM set_config('synchronous_commit', 'off', true);
-  ELSE
+  IF p_set_ordinal IS NOT NULL OR p_set_text IS NOT NULL THEN
     PERFORM baton_advisory.set_note(p_key, p_set_ordinal, p_set_text);
   END IF;
   IF p_park THEN
@@ -182,7 +188,9 @@ BEGIN
     DELETE FROM baton_advisory.term t
       WHERE t.lock_key = p_lock AND t.key = p_key AND t.grant_id = p_grant;
   END IF;
-  PERFORM set_config('idle_session_timeout', p_idle::text, false);
+  PERFORM set_config('idle_session_timeout', p_idle::text, false),
+          CASE WHEN p_set_ordinal IS NULL AND p_set_text IS NULL
+               THEN set_config('synchronous_commit', 'off', true) END;
   COMMIT;
   PERFORM pg_advisory_unlock_all();
 END $$;

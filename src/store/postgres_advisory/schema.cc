@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 2> kFunctions = {sql::holding_sql, sql::l
 
 const postgres::SchemaPlan kPlan{.migrations = kMigrations,
                                  .functions = kFunctions,
-                                 .edition = 1,
+                                 .edition = 2,
                                  .tables = "'term', 'note', 'server', 'waiter'",
                                  .looks = "'session_lock', 'meta'"};
 

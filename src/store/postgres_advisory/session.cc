@@ -231,8 +231,8 @@ std::optional<Result<TermReply>> Session::poll_beat() {
   return term;
 }
 
-Result<void> Session::finish(const LockRef& lock, const NoteChange& change, bool park,
-                             Deadline deadline) {
+Result<void> Session::send_finish(const LockRef& lock, const NoteChange& change, bool park,
+                                  Deadline deadline) {
   Params params;
   add(params, lock);
   params.add(change.ordinal);
@@ -240,13 +240,22 @@ Result<void> Session::finish(const LockRef& lock, const NoteChange& change, bool
   params.add(park);
   params.add(std::int64_t{timer(kUnused).count()});
   write(change);
-  const auto done = connection_->run(kFinish, params, deadline);
-  confirm_note(done);
-  if (!done) {
-    last_error_ = done.error().message;
-    return done.error();
+  auto sent = connection_->send(kFinish, params, deadline);
+  if (!sent) {
+    confirm_note(sent.error());
+    last_error_ = sent.error().message;
   }
-  return {};
+  return sent;
+}
+
+Result<void> Session::await_finish(Deadline deadline) {
+  const auto done = connection_->collect(deadline);
+  // The next question would be given this answer.
+  if (!done && done.error().in_doubt) connection_->give_up();
+  confirm_note(done);
+  if (done) return {};
+  last_error_ = done.error().message;
+  return done.error();
 }
 
 // The server compiles and plans a function when a session first calls it. For a waiter that would

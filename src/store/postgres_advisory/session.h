@@ -79,8 +79,10 @@ class Session {
   Result<void> catch_up(Deadline deadline);
 
   // Writes the note and lets go; with `park` the term goes on until its at-least-for time is over.
-  // The session must have caught up.
-  Result<void> finish(const LockRef& lock, const NoteChange& change, bool park, Deadline deadline);
+  // The session must have caught up. In two steps, as a take.
+  Result<void> send_finish(const LockRef& lock, const NoteChange& change, bool park,
+                           Deadline deadline);
+  Result<void> await_finish(Deadline deadline);
 
   // Starts to wait for the lock in the server's queue, until it has it.
   Result<void> wait_for(const LockRef& lock, const core::Claimant& claimant, Millis claim_within,

@@ -5,6 +5,8 @@
 namespace baton::store::postgres_advisory {
 namespace {
 
+constexpr std::size_t kMaxBusyNames = 1000;
+
 core::Waiter waiter_of(const GrantEntry& entry) {
   core::Waiter waiter;
   static_cast<core::Claimant&>(waiter) = entry.holder;
@@ -32,6 +34,18 @@ std::size_t SessionTable::waiting() const {
         name.entries.begin(), name.entries.end(), [](const auto& entry) { return !entry->holds; }));
   }
   return count;
+}
+
+void SessionTable::mark_busy(const std::string& key) {
+  if (busy_.size() >= kMaxBusyNames) busy_.clear();
+  busy_.insert(key);
+}
+
+// Nobody here has it or waits for it; others may.
+bool SessionTable::may_be_free(const std::string& key) const {
+  if (busy_.contains(key)) return false;
+  const auto name = names_.find(key);
+  return name == names_.end() || (name->second.entries.empty() && name->second.tombstones.empty());
 }
 
 GrantEntry& SessionTable::add(std::unique_ptr<GrantEntry> entry) {

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,11 +47,18 @@ class SessionTable {
   std::unique_ptr<GrantEntry> remove(const GrantEntry& entry);
   void tidy(const std::string& key);  // forgets a name without anything
 
+  // Names that were not free when they were last asked for: they are looked at before they are
+  // tried again.
+  void mark_busy(const std::string& key);
+  void mark_free(const std::string& key) { busy_.erase(key); }
+  [[nodiscard]] bool may_be_free(const std::string& key) const;
+
   // The name as the core would have it: ours, and what else the server shows.
   [[nodiscard]] core::NameState name_state(const std::string& key, const ServerView& seen) const;
 
  private:
   std::map<std::string, Name> names_;
+  std::set<std::string> busy_;
   std::uint64_t last_turn_ = 0;
 };
 

@@ -44,16 +44,23 @@ bool Verbs::is_handed(const Request& request) const {
 }
 
 Result<void> Verbs::look_ahead(std::span<const Request* const> requests) {
-  std::vector<std::string> keys;
+  std::vector<const Request*> some;
   for (const Request* request : requests) {
-    if (looks_around(*request) && !is_handed(*request)) keys.push_back(request->targets[0].key);
+    if (!looks_around(*request) || is_handed(*request) || goes_unseen(*request)) continue;
+    some.push_back(request);
   }
+  return look_at(some);
+}
+
+Result<void> Verbs::look_at(const std::vector<const Request*>& requests) {
+  std::vector<std::string> keys;
+  for (const Request* request : requests) keys.push_back(request->targets[0].key);
   if (keys.empty()) return {};
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   auto all = queries_.look(keys, grants_.now(), grants_.at(), deadline_);
   if (!all) return all.error();
-  seen_ = std::move(*all);
+  for (auto& [key, view] : *all) seen_.insert_or_assign(key, std::move(view));
   return {};
 }
 
@@ -90,15 +97,15 @@ void Verbs::settle(const std::string& key) {
 
 Result<Reply> Verbs::apply(const Request& request) {
   if (BootClock::now() >= send_by_) return too_late();
+  const Request* one = &request;
   switch (request.verb) {
-    case Verb::acquire: return finish_acquire(begin_acquire(request));
+    case Verb::acquire: return acquire({&one, 1}).front();
     case Verb::claim: return claim(request);
-    case Verb::release: return release(request);
+    case Verb::release: return release({&one, 1}).front();
     case Verb::cancel: return cancel(request);
     case Verb::break_: return break_holders(request);
     case Verb::get: return get(request);
     case Verb::renew: {
-      const Request* one = &request;
       Reply reply;
       Reply* answer = &reply;
       if (auto renewed = renew({&one, 1}, {&answer, 1}); !renewed) return renewed.error();
@@ -109,20 +116,38 @@ Result<Reply> Verbs::apply(const Request& request) {
   return outcome(Outcome::unsupported, "this store cannot do that");
 }
 
-Result<Reply> Verbs::release(const Request& request) {
+std::vector<Result<Reply>> Verbs::release(std::span<const Request* const> requests) {
+  std::vector<Releasing> begun;
+  for (const Request* request : requests) begun.push_back(begin_release(*request));
+  std::vector<Result<Reply>> replies;
+  for (const Releasing& one : begun) replies.push_back(finish_release(one));
+  return replies;
+}
+
+Verbs::Releasing Verbs::begin_release(const Request& request) {
+  if (BootClock::now() >= send_by_) return {&request, Result<Reply>(too_late())};
   const std::string& key = request.targets[0].key;
   settle(key);
   GrantEntry* entry = grants_.table().find(key, request.grant);
-  if (entry == nullptr || !entry->holds) return gone(request, grants_.why_lost(request.grant));
+  if (entry == nullptr || !entry->holds) {
+    return {&request, gone(request, grants_.why_lost(request.grant))};
+  }
   const core::Holder& holder = entry->holder;
   const bool park = holder.state == HolderState::held &&
                     holder.since + StoreTime(holder.at_least_for) > grants_.now();
-  if (auto ended = grants_.end(*entry, request.change, park, deadline_); !ended) {
+  return {&request, grants_.begin_end(*entry, request.change, park, deadline_)};
+}
+
+Result<Reply> Verbs::finish_release(const Releasing& releasing) {
+  if (const auto* reply = std::get_if<Result<Reply>>(&releasing.begun)) return *reply;
+  const Request& request = *releasing.request;
+  const auto ended = grants_.finish_end(std::get<Grants::Ending>(releasing.begun), deadline_);
+  if (!ended) {
     if (ended.error().code == Code::lost) return gone(request, ended.error().message);
     return ended.error();
   }
-  changed(key);
-  settle(key);
+  changed(request.targets[0].key);
+  settle(request.targets[0].key);
   return outcome(Outcome::done);
 }
 

@@ -39,6 +39,9 @@ class Verbs {
   // sessions before the first answer is waited for.
   std::vector<Result<Reply>> acquire(std::span<const Request* const> requests);
 
+  // Releases of different names, likewise.
+  std::vector<Result<Reply>> release(std::span<const Request* const> requests);
+
   // Renewals, all sent before the first answer is waited for. One that is not answered in time is
   // busy. An error if it has a note, which may be written all the same.
   Result<void> renew(std::span<const Request* const> requests, std::span<Reply*> replies);
@@ -48,13 +51,22 @@ class Verbs {
   struct Taking {
     Request request;
     Grants::Taking asked;
+    bool looked = false;  // that the name seems to be free is not only a guess
   };
   using Begun = std::variant<Reply, Taking>;
+  [[nodiscard]] bool goes_unseen(const Request& request) const;
   Result<Begun> begin_acquire(const Request& request);
-  Result<Begun> begin_take(const Request& request);
-  Result<Reply> finish_acquire(Result<Begun> begun);
+  Result<Begun> begin_take(const Request& request, bool looked);
+  Result<std::optional<Reply>> finish_acquire(Result<Begun> begun);
   Result<Reply> claim(const Request& request);
-  Result<Reply> release(const Request& request);
+
+  // A release is answered, or what it asked of its session is under way.
+  struct Releasing {
+    const Request* request;
+    std::variant<Result<Reply>, Grants::Ending> begun;
+  };
+  Releasing begin_release(const Request& request);
+  Result<Reply> finish_release(const Releasing& releasing);
   Result<Reply> cancel(const Request& request);
   Result<Reply> break_holders(const Request& request);
   Result<Reply> get(const Request& request);
@@ -77,6 +89,7 @@ class Verbs {
   Result<Reply> wait(const Request& request, const ServerView& seen, Reply blocked);
   Result<std::unique_ptr<Session>> session();
 
+  Result<void> look_at(const std::vector<const Request*>& requests);
   [[nodiscard]] bool is_handed(const Request& request) const;
   Result<const ServerView*> seen(const std::string& key);
   Result<std::optional<Reply>> denied(const Request& request);

@@ -72,12 +72,41 @@ std::vector<Result<Reply>> Verbs::acquire(std::span<const Request* const> reques
     begun.push_back(BootClock::now() < send_by_ ? begin_acquire(*request) : too_late());
   }
   std::vector<Result<Reply>> replies;
-  for (auto& one : begun) replies.push_back(finish_acquire(std::move(one)));
+  std::vector<const Request*> refused;
+  std::vector<std::size_t> places;
+  for (auto& one : begun) {
+    auto reply = finish_acquire(std::move(one));
+    if (reply && !*reply) {
+      refused.push_back(requests[replies.size()]);
+      grants_.table().mark_busy(refused.back()->targets[0].key);
+      places.push_back(replies.size());
+    }
+    replies.push_back(reply ? Result<Reply>(reply->value_or(Reply{})) : reply.error());
+  }
+  if (refused.empty()) return replies;
+  const auto looked = look_at(refused);
+  for (std::size_t i = 0; i < refused.size(); ++i) {
+    Result<Reply>& reply = replies[places[i]];
+    if (!looked || BootClock::now() >= send_by_) {
+      reply = looked ? too_late() : looked.error();
+      continue;
+    }
+    auto second = finish_acquire(begin_acquire(*refused[i]));
+    reply = second ? Result<Reply>(second->value_or(outcome(Outcome::busy))) : second.error();
+  }
   return replies;
+}
+
+// Fast path: of a name that may be free, the take itself finds out whether it is. Only one that is
+// refused is looked at.
+bool Verbs::goes_unseen(const Request& request) const {
+  const std::string& key = request.targets[0].key;
+  return request.verb == Verb::acquire && !seen_.contains(key) && grants_.table().may_be_free(key);
 }
 
 Result<Verbs::Begun> Verbs::begin_acquire(const Request& request) {
   const std::string& key = request.targets[0].key;
+  if (goes_unseen(request)) return begin_take(request, false);
   auto refusal = denied(request);
   if (!refusal) return refusal.error();
   if (*refusal) return Begun(**refusal);
@@ -102,33 +131,37 @@ Result<Verbs::Begun> Verbs::begin_acquire(const Request& request) {
   if (blocked.outcome == Outcome::busy || entry != nullptr) {
     return answered<Begun>(wait(request, **now, std::move(blocked)));
   }
-  return begin_take(request);
+  grants_.table().mark_free(key);
+  return begin_take(request, true);
 }
 
-Result<Verbs::Begun> Verbs::begin_take(const Request& request) {
+Result<Verbs::Begun> Verbs::begin_take(const Request& request, bool looked) {
   auto with = session();
   if (!with) return with.error();
   const std::string& key = request.targets[0].key;
-  const auto lock_key = seen_.at(key).lock_key;
   changed(key);
-  auto asked = grants_.begin_take(lock_of(request, lock_key), claimant_of(request),
-                                  version_of(request), std::move(*with), deadline_);
+  auto asked =
+      grants_.begin_take(lock_of(request, lock_key_of(settings_, key)), claimant_of(request),
+                         version_of(request), std::move(*with), deadline_);
   if (!asked) return asked.error();
-  return Begun(Taking{request, std::move(*asked)});
+  return Begun(Taking{request, std::move(*asked), looked});
 }
 
-Result<Reply> Verbs::finish_acquire(Result<Begun> begun) {
+// Nothing if it was refused and nobody has looked why.
+Result<std::optional<Reply>> Verbs::finish_acquire(Result<Begun> begun) {
   if (!begun) return begun.error();
-  if (Reply* reply = std::get_if<Reply>(&*begun)) return std::move(*reply);
-  auto& [request, asked] = std::get<Taking>(*begun);
+  if (Reply* reply = std::get_if<Reply>(&*begun)) return std::optional(std::move(*reply));
+  auto& [request, asked, looked] = std::get<Taking>(*begun);
   const std::string& key = request.targets[0].key;
   const auto term = grants_.finish_take(std::move(asked), deadline_);
   if (!term) return term.error();
-  switch (term->took) {
-    case Took::taken: return granted(*grants_.table().find(key, request.grant), term->note);
-    case Took::superseded: return outcome(Outcome::superseded);
-    case Took::denied: return outcome(Outcome::denied, "the store has another schema version");
-    default: break;
+  if (term->took == Took::taken) {
+    return std::optional(granted(*grants_.table().find(key, request.grant), term->note));
+  }
+  if (!looked) return std::optional<Reply>();
+  if (term->took == Took::superseded) return std::optional(outcome(Outcome::superseded));
+  if (term->took == Took::denied) {
+    return std::optional(outcome(Outcome::denied, "the store has another schema version"));
   }
   // Somebody was faster, or is not over yet.
   const auto now = seen(key);
@@ -138,7 +171,9 @@ Result<Reply> Verbs::finish_acquire(Result<Begun> begun) {
     blocked.outcome = Outcome::busy;
     blocked.retry_after = Millis(1);
   }
-  return wait(request, **now, std::move(blocked));
+  auto waits = wait(request, **now, std::move(blocked));
+  if (!waits) return waits.error();
+  return std::optional(std::move(*waits));
 }
 
 // Queues up, or keeps its place, or answers busy.

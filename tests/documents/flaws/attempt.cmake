@@ -8,16 +8,20 @@ set(WITH_1 [[#include "inbox/session.h"
 
 using baton::test::die_at;
 using baton::test::flawed;]])
-set(REPLACE_2 [[std::sort(fresh->begin(), fresh->end());]])
-set(WITH_2 [[std::sort(fresh->begin(), fresh->end());
-        for (const auto& id : *fresh) {
+set(REPLACE_2 [[std::sort(entered->fresh.begin(), entered->fresh.end());]])
+set(WITH_2 [[std::sort(entered->fresh.begin(), entered->fresh.end());
+        for (const auto& id : entered->fresh) {
           if (!flawed("no_inbox") && !flawed("inbox_after_the_effect")) break;
           if (auto left = handlers_->tables.leave(*transaction, id); !left) return fail(left.error());
         }]])
-set(REPLACE_3 [[        if (auto committed = transaction->commit(); !committed) return fail(committed.error());
+set(REPLACE_3 [[        if (auto committed = transaction->commit(); !committed) {
+          return fail_commit(committed.error());
+        }
         turn.committed();]])
 set(WITH_3 [[        die_at("before_the_commit");
-        if (auto committed = transaction->commit(); !committed) return fail(committed.error());
+        if (auto committed = transaction->commit(); !committed) {
+          return fail_commit(committed.error());
+        }
         die_at("after_the_commit");
         if (flawed("inbox_after_the_effect")) {
           auto later = sql::Transaction::begin(*database_);
@@ -31,7 +35,8 @@ set(WITH_3 [[        die_at("before_the_commit");
         }
         turn.committed();]])
 set(REPLACE_4 [[  auto stored = handlers_->tables.update(*transaction, kept.event_id, decision, error);
-  if (stored) stored = transaction->commit();]])
+  if (!stored) return fail(stored.error());
+  stored = transaction->commit();]])
 set(WITH_4 [[  const bool apart = decision.run_hook && flawed("gives_up_in_two_steps");
   if (apart) {
     if (auto early = transaction->commit(); !early) return fail(early.error());
@@ -40,4 +45,5 @@ set(WITH_4 [[  const bool apart = decision.run_hook && flawed("gives_up_in_two_s
   auto later = apart ? sql::Transaction::begin(*database_) : std::move(transaction);
   if (!later) return fail(later.error());
   auto stored = handlers_->tables.update(*later, kept.event_id, decision, error);
-  if (stored) stored = later->commit();]])
+  if (!stored) return fail(stored.error());
+  stored = later->commit();]])

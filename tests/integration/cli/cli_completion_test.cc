@@ -19,11 +19,20 @@ class CliCompletion : public CliTest {
   // What bash offers for the last of these words, with the script itself.
   Offered offered(Words line) const {
     const std::string drive =
-        "source ./script && COMP_WORDS=(\"$@\") COMP_CWORD=$(($# - 1)) && _baton && "
-        "printf '%s\\n' \"${COMPREPLY[@]}\"";
+        "source ./script && COMP_WORDS=(\"$@\") COMP_CWORD=$(($# - 1)) COMP_LINE=\"$*\" && "
+        "_baton && printf '%s\\n' \"${COMPREPLY[@]}\"";
     Words argv{"bash", "-c", drive, "bash", "baton"};
     argv.insert(argv.end(), line.begin(), line.end());
-    const auto done = run({.argv = std::move(argv), .cwd = dir_.path()});
+    return printed(std::move(argv));
+  }
+
+  // What a shell prints, a line each; the scripts ask the program that is tested.
+  Offered printed(Words shell) const {
+    auto with = options({});
+    with.argv = std::move(shell);
+    with.env["PATH"] =
+        std::filesystem::path(BATON_PROGRAM).parent_path().string() + ":" + std::getenv("PATH");
+    const auto done = run(std::move(with));
     EXPECT_EQ(done.status.code, 0) << done.err;
     EXPECT_EQ(done.err, "");
     Offered all;
@@ -38,6 +47,8 @@ class CliCompletion : public CliTest {
                         "redis://", "etcd://",     "k8s://"};
   const Offered databases_{"sqlite:", "postgres://", "redis://", "redis+unix://"};
 };
+
+constexpr const char* kLasting = "echo ready; while :; do sleep 0.05; done";
 
 bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -121,6 +132,89 @@ TEST_F(CliCompletion, bash_knows_a_command_behind_options_and_their_values) {
 
 TEST_F(CliCompletion, a_policy_is_completed_as_a_file) {
   EXPECT_EQ(offered({"policy", "apply", "scr"}), Offered{"script"});
+}
+
+TEST_F(CliCompletion, bash_offers_the_locks_that_there_are) {
+  const auto job = hold("nightly/eu", kLasting);
+  const auto other = hold("other", kLasting);
+  const auto odd = hold("$(touch made)", kLasting);
+  EXPECT_EQ(offered({"run", ""}), (Offered{"nightly/eu", "other"}));
+  EXPECT_EQ(offered({"lock", "show", "n"}), Offered{"nightly/eu"});
+  EXPECT_EQ(offered({"lock", "break", "--json", "other", "--rea"}), Offered{"--reason"});
+  EXPECT_FALSE(has(baton({"completion", "locks"}).out, "touch"));
+  EXPECT_EQ(baton({"completion", "locks", "--json"}).out,
+            "{\"names\":[\"nightly/eu\",\"other\"]}\n");
+}
+
+TEST_F(CliCompletion, bash_offers_the_elections_that_there_are) {
+  const auto leader = start({"elect", "views/orders", "--", "sh", "-c", kLasting});
+  ASSERT_TRUE(leader->wait_for_out("ready"));
+  EXPECT_EQ(offered({"leader", "resign", ""}), Offered{"views/orders"});
+  EXPECT_EQ(offered({"elect", "v"}), Offered{"views/orders"});
+}
+
+TEST_F(CliCompletion, fish_offers_the_names_that_there_are) {
+  const auto job = hold("nightly/eu", kLasting);
+  const auto leader = start({"elect", "views", "--", "sh", "-c", kLasting});
+  ASSERT_TRUE(leader->wait_for_out("ready"));
+  std::ofstream(dir_ / "fish") << script("fish");
+  const auto offers = [&](const std::string& line) {
+    return printed({"fish", "--no-config", "-c", "source fish; complete -C '" + line + "'"});
+  };
+  EXPECT_TRUE(offers("baton run ").contains("nightly/eu"));
+  EXPECT_EQ(offers("baton lock show n"), Offered{"nightly/eu"});
+  EXPECT_EQ(offers("baton leader resign v"), Offered{"views"});
+  const std::string typed = store();
+  env_["BATON_STORE"] = "sqlite:nowhere.db";
+  EXPECT_EQ(offers("baton lock show n"), Offered{});
+  EXPECT_EQ(offers("baton lock show --store " + typed + " n"), Offered{"nightly/eu"});
+}
+
+// With stand-ins for what is there only while zsh completes a line that somebody types.
+TEST_F(CliCompletion, zsh_offers_the_names_that_there_are) {
+  const auto job = hold("nightly/eu", kLasting);
+  const auto leader = start({"elect", "views", "--", "sh", "-c", kLasting});
+  ASSERT_TRUE(leader->wait_for_out("ready"));
+  std::ofstream(dir_ / "zsh") << script("zsh");
+  const auto offers = [&](const std::string& line) {
+    return printed({"zsh", "-f", "-c",
+                    "words=(" + line +
+                        " \"\") CURRENT=$#words\n"
+                        "compadd() { print -l -- ${(P)@[-1]} }\n"
+                        "_arguments() {\n"
+                        "  for word; do [[ $word != *:_baton_names* ]] || ${=word##*:}; done\n"
+                        "}\n"
+                        ". ./zsh"});
+  };
+  EXPECT_TRUE(offers("baton run").contains("nightly/eu"));
+  EXPECT_TRUE(offers("baton lock break").contains("nightly/eu"));
+  EXPECT_EQ(offers("baton leader show"), Offered{"views"});
+  const std::string typed = store();
+  env_["BATON_STORE"] = "sqlite:nowhere.db";
+  EXPECT_FALSE(offers("baton lock show").contains("nightly/eu"));
+  EXPECT_TRUE(offers("baton lock show --store " + typed).contains("nightly/eu"));
+}
+
+TEST_F(CliCompletion, names_come_from_the_store_that_is_typed) {
+  const auto job = hold("nightly", kLasting);
+  const std::string path = store().substr(store().find(':') + 1);
+  env_["BATON_STORE"] = "sqlite:nowhere.db";
+  EXPECT_FALSE(offered({"lock", "show", ""}).contains("nightly"));
+  const std::string drive =
+      "source ./script && COMP_WORDS=(baton lock show --store sqlite : " + path +
+      " n) COMP_CWORD=7 COMP_LINE='baton lock show --store sqlite:" + path +
+      " n' && _baton && echo \"${COMPREPLY[@]}\"";
+  EXPECT_EQ(printed({"bash", "-c", drive}), Offered{"nightly"});
+}
+
+TEST_F(CliCompletion, without_a_store_nothing_is_offered_said_or_made) {
+  env_["BATON_STORE"] = "redis://:secret@127.0.0.1:1";
+  const auto words = offered({"lock", "show", ""});  // which sees that nothing is on stderr
+  EXPECT_TRUE(words.contains("--predicate"));
+  for (const auto& word : words) EXPECT_FALSE(has(word, "secret")) << word;
+  env_["BATON_STORE"] = "sqlite:nowhere.db";
+  EXPECT_EQ(baton({"completion", "locks"}).out, "");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "nowhere.db"));
 }
 
 }  // namespace

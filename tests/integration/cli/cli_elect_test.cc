@@ -235,6 +235,113 @@ TEST_F(CliElect, show_tells_who_leads_and_75_says_that_nobody_does) {
   EXPECT_NE(text.out.find("0 waiting"), std::string::npos) << text.out;
 }
 
+TEST_F(CliElect, a_replica_of_a_higher_priority_takes_over_if_it_preempts) {
+  auto a = stand("a", kSay, {"--priority", "1"});
+  ASSERT_TRUE(leads(*a)) << a->err();
+  auto b = stand("b", kSay, {"--priority", "2", "--preempt"});
+  EXPECT_TRUE(leads(*b)) << b->err();
+  EXPECT_TRUE(led_by("b"));
+  EXPECT_TRUE(waiting(1)) << "the other one stands on";
+}
+
+TEST_F(CliElect, a_leader_whose_health_command_fails_hands_over) {
+  const auto sick = dir_ / "sick";
+  const Words healthy{"--ttl", "2s", "--healthy-if", "test ! -e " + sick.string()};
+  auto a = stand("a", kSay, healthy);
+  ASSERT_TRUE(leads(*a)) << a->err();
+  auto b = stand("b");
+  EXPECT_TRUE(waiting(1));
+  std::ofstream(sick) << "ill";
+  EXPECT_TRUE(leads(*b)) << b->err();
+  EXPECT_TRUE(a->wait_for_err("not fit to lead: the health command ended with 1")) << a->err();
+  EXPECT_TRUE(waiting(0)) << "it does not stand while it is ill";
+  std::filesystem::remove(sick);
+  EXPECT_TRUE(waiting(1));
+}
+
+TEST_F(CliElect, a_health_command_that_hangs_has_failed_and_is_killed) {
+  auto a = stand("a", kSay, {"--ttl", "1s", "--healthy-if", "exec sleep 1000"});
+  EXPECT_TRUE(a->wait_for_err("not fit to lead: the health c")) << a->err();
+  EXPECT_EQ(a->out(), "");
+  a->kill(SIGTERM);
+  EXPECT_TRUE(a->wait()) << "it does not wait for the command";
+}
+
+TEST_F(CliElect, a_health_command_leaves_no_zombies_and_survives_the_end_of_a_term) {
+  const auto checks = dir_ / "checks";
+  auto a = stand("a", kSay,
+                 {"--ttl", "1s", "--healthy-if",
+                  "echo x >> " + checks.string() + "; sleep 1000 & sleep 0.05"});
+  ASSERT_TRUE(leads(*a)) << a->err();
+  const auto asked = [&] {
+    std::ifstream file(checks);
+    return std::count(std::istreambuf_iterator<char>(file), {}, 'x');
+  };
+  EXPECT_TRUE(poll_until([&] { return asked() >= 4; }));
+  EXPECT_EQ(baton({"leader", "resign", "outbox"}).status.code, 0);
+  EXPECT_TRUE(poll_until([&] { return asked() >= 7; }));
+  EXPECT_EQ(a->err().find("not fit to lead"), std::string::npos) << a->err();
+  std::size_t zombies = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream status(entry.path() / "status");
+    std::string text((std::istreambuf_iterator<char>(status)), {});
+    if (text.find("PPid:\t" + std::to_string(a->pid()) + "\n") != std::string::npos &&
+        text.find("State:\tZ") != std::string::npos) {
+      ++zombies;
+    }
+  }
+  EXPECT_LE(zombies, 2U) << "of the check that is under way at most";
+}
+
+TEST_F(CliElect, a_full_disk_behind_stderr_does_not_keep_it_from_leading) {
+  const std::string lead = std::string("exec '") + BATON_PROGRAM +
+                           "' elect outbox --node a -- sh -c \"$1\" 2> /dev/full";
+  auto options = this->options({});
+  options.argv = {"sh", "-c", lead, "sh", kSay};
+  Process a(options);
+  ASSERT_TRUE(leads(a));
+  a.kill(SIGTERM);
+  ends(a, 0);
+}
+
+TEST_F(CliElect, who_never_leads_only_tells_who_does) {
+  auto w = stand("w", kSay, {"--never-lead"});
+  auto a = stand("a");
+  ASSERT_TRUE(leads(*a)) << a->err();
+  EXPECT_TRUE(w->wait_for_err("outbox is led by a")) << w->err();
+  a->kill(SIGTERM);
+  ASSERT_TRUE(a->wait());
+  EXPECT_EQ(baton({"leader", "show", "outbox"}).status.code, 75);
+  EXPECT_EQ(w->out(), "");
+}
+
+TEST_F(CliElect, is_me_tells_a_script_whether_this_node_leads) {
+  EXPECT_EQ(baton({"leader", "is-me", "outbox", "--node", "a"}).status.code, 75);
+  auto a = stand("a");
+  ASSERT_TRUE(leads(*a)) << a->err();
+  EXPECT_EQ(baton({"leader", "is-me", "outbox", "--node", "a"}).status.code, 0);
+  EXPECT_EQ(baton({"leader", "is-me", "outbox", "--owner", "a"}).status.code, 0);
+  const auto other = baton({"leader", "is-me", "outbox", "--node", "b", "--json"});
+  EXPECT_EQ(other.status.code, 75);
+  EXPECT_NE(other.out.find("\"leads\":false"), std::string::npos) << other.out;
+  EXPECT_NE(baton({"leader", "is-me", "outbox"}).err.find("--node"), std::string::npos);
+}
+
+TEST_F(CliElect, a_readiness_probe_is_answered_by_who_leads) {
+  const auto port_of = [](Process& process) {
+    EXPECT_TRUE(process.wait_for_err("metrics on http://127.0.0.1:")) << process.err();
+    const std::string said = process.err();
+    return std::stoi(said.substr(said.find("127.0.0.1:") + 10));
+  };
+  const Words metrics{"--metrics", "127.0.0.1:0"};
+  auto a = stand("a", kSay, metrics);
+  ASSERT_TRUE(leads(*a)) << a->err();
+  auto b = stand("b", kSay, metrics);
+  EXPECT_TRUE(waiting(1));
+  EXPECT_EQ(http(port_of(*a), {.path = "/leader"})->status, 200);
+  EXPECT_EQ(http(port_of(*b), {.path = "/leader"})->status, 503);
+}
+
 TEST_F(CliElect, bad_input_is_refused_in_one_line) {
   refuses({"elect", "outbox"}, 2, "bad_request", "say what to run");
   refuses({"elect", "", "--", "true"}, 2, "bad_name", "election");
@@ -247,8 +354,9 @@ TEST_F(CliElect, bad_input_is_refused_in_one_line) {
 }
 
 TEST_F(CliElect, every_command_has_help_and_completions) {
-  for (const Words& command : {Words{"elect"}, Words{"leader"}, Words{"leader", "show"},
-                               Words{"leader", "resign"}, Words{"leader", "transfer"}}) {
+  for (const Words& command :
+       {Words{"elect"}, Words{"leader"}, Words{"leader", "show"}, Words{"leader", "is-me"},
+        Words{"leader", "resign"}, Words{"leader", "transfer"}}) {
     Words words = command;
     words.emplace_back("--help");
     const auto help = baton(words);

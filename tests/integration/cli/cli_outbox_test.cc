@@ -27,6 +27,7 @@ class CliOutbox : public CliTest {
   void run_sql(const std::string& sql) const {
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open((dir_ / "shop.db").c_str(), &database), SQLITE_OK);
+    sqlite3_busy_timeout(database, 30'000);
     char* problem = nullptr;
     EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, &problem), SQLITE_OK)
         << problem;
@@ -191,6 +192,19 @@ TEST_F(CliDeadLetters, are_counted_by_error_and_listed_if_asked_for) {
   EXPECT_EQ(status.status.code, 1);
   EXPECT_EQ(status.out.rfind("stuck: 2 dead letters; 1 event is being retried\n", 0), 0U)
       << status.out;
+}
+
+TEST_F(CliDeadLetters, one_that_is_none_is_shown_where_it_is) {
+  leave_dead_letters();
+  EXPECT_TRUE(has(dlq({"show", std::string(kId) + "1"}).out, "timeout"));
+  const std::string retried = std::string(kId) + "3";
+  const auto other = dlq({"show", retried});
+  EXPECT_EQ(other.status.code, 2);
+  EXPECT_TRUE(has(other.err, "is RETRY at billing, see 'baton inbox show " + retried + "'"))
+      << other.err;
+  const auto unknown = dlq({"show", std::string(kId) + "9"});
+  EXPECT_EQ(unknown.status.code, 2);
+  EXPECT_TRUE(has(unknown.err, "is in no inbox of sqlite:")) << unknown.err;
 }
 
 TEST_F(CliDeadLetters, are_exported_whole_one_a_line) {

@@ -22,11 +22,33 @@ class Cli : public CliTest {
   void sql(const std::string& name, const char* statement) const {
     sqlite3* database = nullptr;
     ASSERT_EQ(sqlite3_open((dir_ / name).c_str(), &database), SQLITE_OK);
+    sqlite3_busy_timeout(database, 30'000);
     EXPECT_EQ(sqlite3_exec(database, statement, nullptr, nullptr, nullptr), SQLITE_OK)
         << sqlite3_errmsg(database);
     sqlite3_close(database);
   }
 };
+
+// --- what is not there ---------------------------------------------------------------------------
+
+TEST_F(Cli, a_set_that_is_not_there_is_named_with_the_store_that_was_asked) {
+  const auto none = baton({"partition", "list"});
+  EXPECT_EQ(none.out.rfind("no set of partitions in the region DEFAULT of sqlite:", 0), 0U)
+      << none.out;
+  EXPECT_EQ(baton({"partition", "list", "relay/shop"}).out.rfind("no set relay/shop in ", 0), 0U);
+}
+
+TEST_F(Cli, queues_that_are_not_there_are_named_with_the_broker_that_was_asked) {
+  const auto topology = file("shop.yaml", "queues: {billing: {}}\n");
+  const auto other = "embedded:" + (dir_ / "other.db").string();
+  const Words list{"queue", "list", topology.string(), "--broker", other};
+  const auto missing = baton(list);
+  EXPECT_EQ(missing.status.code, 0);
+  const std::string told = "all of the 2 queues of " + topology.string() + " are not at " + other;
+  EXPECT_NE(missing.err.find(told), std::string::npos) << missing.err << missing.out;
+  ASSERT_EQ(baton({"topology", "apply", topology.string(), "--broker", other}).status.code, 0);
+  EXPECT_EQ(baton(list).err, "");
+}
 
 // --- bad input -----------------------------------------------------------------------------------
 
@@ -93,7 +115,7 @@ TEST_F(Cli, an_unknown_word_is_refused_with_the_nearest_one) {
   refuses({"run", "a", "--tll", "5s", "--", "true"}, 2, "usage", "did you mean '--ttl'?");
   refuses({"--store", "sqlite:x.db", "lock", "fnid"}, 2, "usage", "did you mean 'find'?");
   refuses({"lock"}, 2, "usage", "find list show break forget stats");
-  refuses({}, 2, "usage", "run elect leader lock fence store policy");
+  refuses({}, 2, "usage", "run hold elect leader cron lock fence store policy");
   refuses({"lock", "break", "a"}, 2, "usage", "--reason");
   refuses({"run", "a", "b", "--", "true"}, 2, "usage", "not expected");
   refuses({"run", "a", "true"}, 2, "usage", "put -- before the command: baton run a -- true");

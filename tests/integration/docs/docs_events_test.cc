@@ -34,6 +34,7 @@ class DocsEvents : public CliTest {
   [[nodiscard]] std::string bills() const {
     sqlite3* database = nullptr;
     sqlite3_open((dir_ / "billing.db").c_str(), &database);
+    sqlite3_busy_timeout(database, 30'000);
     sqlite3_stmt* count = nullptr;
     sqlite3_prepare_v2(database, "SELECT count(*) FROM bills", -1, &count, nullptr);
     std::string text = "none";

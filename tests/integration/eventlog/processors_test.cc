@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include <libpq-fe.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,6 +195,32 @@ TEST_P(ProcessorsTest, a_failing_event_pauses_its_processor_alone_and_is_named) 
   EXPECT_EQ(state("fragile").last_error, "");
 }
 
+TEST_P(ProcessorsTest, a_conflict_that_never_ends_pauses_the_processor_as_a_failure_does) {
+  if (connection_->postgres() == nullptr) GTEST_SKIP() << "SQLite has one writer";
+  connection_
+      ->script(
+          "CREATE TABLE contested (id bigint);"
+          "CREATE FUNCTION contest() RETURNS trigger LANGUAGE plpgsql AS"
+          " $$ BEGIN RAISE EXCEPTION 'contested' USING ERRCODE = '40001'; END $$;"
+          "CREATE CONSTRAINT TRIGGER contest AFTER INSERT ON contested"
+          " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION contest()")
+      .value();
+  fill(1);
+  std::atomic<int> calls{0};
+  std::atomic<bool> paused{false};
+  ProcessorsOptions options = quick();
+  options.on_paused = [&](const std::string&, const Error&) { paused = true; };
+  Processors processors(locks_, database_.url(), "shop", options);
+  ASSERT_TRUE(processors.add_view("contested_view", {}, [&](EventBatch& batch) -> Result<void> {
+    ++calls;
+    PQclear(PQexec(batch.postgres(), "INSERT INTO contested VALUES (1)"));
+    return {};
+  }));
+  const Running running(processors);
+  ASSERT_TRUE(poll_until([&] { return paused.load(); })) << calls;
+  EXPECT_EQ(calls, 3 * 21);
+}
+
 TEST_P(ProcessorsTest, operators_pause_resume_and_reset) {
   Processors processors(locks_, database_.url(), "shop", quick());
   ASSERT_TRUE(processors.add_view("totals_view", {"totals"}, add_up));
@@ -220,7 +247,8 @@ TEST_P(ProcessorsTest, operators_pause_resume_and_reset) {
 TEST_P(ProcessorsTest, a_rebuild_gives_the_same_view_and_publishes_nothing) {
   const auto add_and_tell = [](EventBatch& batch) -> Result<void> {
     if (auto done = add_up(batch); !done) return done;
-    return batch.publish(Outbox(), {.type = "TotalsChanged", .aggregate = "totals"});
+    return batch.publish(Outbox({.exchange = "shop"}),
+                         {.type = "TotalsChanged", .aggregate = "totals"});
   };
   Processors processors(locks_, database_.url(), "shop", quick());
   ASSERT_TRUE(processors.add_view("totals_view", {"totals"}, add_and_tell));

@@ -59,6 +59,7 @@ ConsumerOptions ConsumerTest::options() {
   options.on_note = [this](const ConsumerNote& note) { notes_.add(note); };
   options.poll_interval = Millis{10};
   options.breaker_pause = Millis{10};
+  options.outbox.exchange = "documents";
   options.time_shift = [this] { return Millis{shift_.load()}; };
   return options;
 }

@@ -334,6 +334,42 @@ TEST_F(ConsumerOutcome, a_handler_that_ends_its_transaction_has_failed) {
   EXPECT_EQ(effects(), "3");
 }
 
+// The session of such a handler looks like one whose first transaction has failed: nothing behind
+// it in its batch may be taken for handled.
+TEST_F(ConsumerOutcome, a_handler_that_commits_and_then_meets_a_conflict_has_failed_alone) {
+  if (database_->postgres() == nullptr) GTEST_SKIP() << "SQLite has neither";
+  const std::map<std::string, std::string> after{
+      {"conflict", "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40001'; END $$"},
+      {"deadlock", "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END $$"},
+      {"error", "SELECT 1 / 0"},
+      {"loss", "SELECT pg_terminate_backend(pg_backend_pid())"},
+      {"overrun", "SELECT pg_sleep(60)"}};
+  std::vector<Event> events;
+  for (const auto& [name, sql] : after) {
+    events.push_back(event("before"));
+    events.push_back(event(name));
+    events.push_back(event("behind"));
+  }
+  publish(events);
+  auto with = options();
+  with.handler_timeout = Millis{1'000};
+  consume(with, [&](Handling& handling) {
+    write_effect(handling);
+    const auto found = after.find(handling.event().aggregate);
+    if (found != after.end()) {
+      run(handling, "COMMIT; BEGIN");
+      run(handling, found->second.c_str());
+    }
+    return done();
+  });
+  // What was committed with its id is a duplicate from then on: those five, and what was first.
+  const int committed = static_cast<int>(after.size()) + 1;
+  ASSERT_TRUE(notes_.wait(Kind::processed, static_cast<int>(events.size()) - committed));
+  ASSERT_TRUE(notes_.wait(Kind::skipped, committed));
+  EXPECT_EQ(effects(), std::to_string(events.size()));
+  EXPECT_EQ(ask("SELECT count(DISTINCT event_id) FROM effects"), std::to_string(events.size()));
+}
+
 TEST_F(ConsumerOutcome, a_handler_that_begins_its_own_transaction_has_failed_alone) {
   const Event committed = event("COMMIT; BEGIN");
   const Event rolled_back = event("ROLLBACK; BEGIN");
@@ -436,6 +472,111 @@ TEST_F(ConsumerOutcome, many_failures_open_the_breaker_and_use_no_retries) {
   ASSERT_TRUE(notes_.wait(Kind::processed, 14));
   EXPECT_EQ(effects(), "14");
   EXPECT_EQ(notes_.count(Kind::dead), 0);
+}
+
+TEST_F(ConsumerOutcome, what_cannot_succeed_ends_as_dead_although_nothing_closes_the_breaker) {
+  std::vector<Event> events;
+  for (int i = 0; i < 12; ++i) events.push_back(event());
+  publish(events);
+  std::atomic<int> hooks{0};
+  auto with = options();
+  with.max_retries = 1;
+  with.breaker_pause = Millis{1};
+  with.breaker_patience = Millis{3'600'000};
+  with.on_give_up = [&](Handling&) { ++hooks; };
+  consume(with, [](Handling&) { return failed("no such page"); });
+  ASSERT_TRUE(notes_.wait(Kind::breaker_opened));
+  const int before = notes_.count(Kind::failed);
+  for (int i = 1; i <= 30; ++i) {
+    move_time(Millis{10'000});
+    ASSERT_TRUE(notes_.wait(Kind::failed, before + i));
+  }
+  EXPECT_EQ(notes_.count(Kind::dead), 0);
+  move_time(Millis{3'600'000});
+  for (int dead = 1; dead <= 12; ++dead) {
+    move_time(Millis{10'000});
+    ASSERT_TRUE(notes_.wait(Kind::dead, dead)) << dead;
+  }
+  EXPECT_EQ(hooks, 12);
+  EXPECT_EQ(notes_.count(Kind::breaker_closed), 0);
+}
+
+TEST_F(ConsumerOutcome, what_the_database_refuses_at_the_commit_is_a_failure_of_its_handler) {
+  if (database_->postgres() == nullptr) GTEST_SKIP() << "foreign keys are off on SQLite";
+  database_
+      ->script(
+          "CREATE TABLE parents (id text PRIMARY KEY); CREATE TABLE children (parent text"
+          " REFERENCES parents DEFERRABLE INITIALLY DEFERRED)")
+      .value();
+  const Event orphan = event("orphan");
+  publish({event("sound"), orphan, event("sound")});
+  auto with = options();
+  with.max_retries = 1;
+  std::atomic<int> hooks{0};
+  const auto adopt = [](const Handling& handling) {
+    run(handling, "INSERT INTO children VALUES ('nobody')");
+  };
+  with.on_give_up = [&](Handling& handling) {
+    if (++hooks == 1) adopt(handling);
+  };
+  consume(with, [&](Handling& handling) {
+    write_effect(handling);
+    if (handling.event().aggregate == "orphan") adopt(handling);
+    return done();
+  });
+  ASSERT_TRUE(notes_.wait(Kind::processed, 2));
+  ASSERT_TRUE(notes_.wait(Kind::failed));
+  EXPECT_NE(notes_.last_reason(Kind::failed).find("foreign key"), std::string::npos);
+  move_time(Millis{10'000});
+  ASSERT_TRUE(notes_.wait(Kind::hook_failed));
+  move_time(Millis{300'000});
+  ASSERT_TRUE(notes_.wait(Kind::dead));
+  EXPECT_EQ(row(orphan), "DEAD 2");
+  EXPECT_EQ(effects(), "2");
+  EXPECT_EQ(notes_.count(Kind::paused), 0);
+}
+
+TEST_F(ConsumerOutcome, serializable_replicas_have_one_effect_of_each_event_and_do_not_pause) {
+  if (database_->postgres() == nullptr) GTEST_SKIP() << "SQLite has one writer";
+  const std::string name = ask("SELECT current_database()");
+  database_->script("ALTER DATABASE " + name + " SET default_transaction_isolation = serializable")
+      .value();
+  std::vector<Event> events;
+  for (int i = 0; i < 40; ++i) events.push_back(event(std::to_string(i)));
+  for (int replica = 0; replica < 2; ++replica) {
+    auto with = options();
+    with.batch = 4;
+    with.breaker_after = 0;
+    with.retry_delays = {Millis{0}};
+    consume(with, [](Handling& handling) {
+      write_effect(handling);
+      run(handling, "SELECT count(*) FROM effects");
+      return handling.attempt() == 1 ? failed("the first time") : done();
+    });
+  }
+  publish(events);
+  ASSERT_TRUE(ask_until("SELECT count(*) FROM processed_events WHERE outcome = 'done'", "40"));
+  EXPECT_EQ(effects(), "40");
+  EXPECT_EQ(ask("SELECT count(DISTINCT event_id) FROM effects"), "40");
+  EXPECT_EQ(notes_.count(Kind::paused), 0) << notes_.last_reason(Kind::paused);
+}
+
+TEST_F(ConsumerOutcome, a_handler_that_leaves_a_pipeline_open_has_failed_alone) {
+  if (database_->postgres() == nullptr) GTEST_SKIP() << "SQLite has none";
+  publish({event("sound"), event("pipeline"), event("sound")});
+  consume([&](Handling& handling) {
+    write_effect(handling);
+    if (handling.event().aggregate == "pipeline" && handling.attempt() == 1) {
+      PQenterPipelineMode(handling.postgres());
+    }
+    return done();
+  });
+  ASSERT_TRUE(notes_.wait(Kind::processed, 2));
+  ASSERT_TRUE(notes_.wait(Kind::failed));
+  EXPECT_NE(notes_.last_reason(Kind::failed).find("pipeline"), std::string::npos);
+  move_time(Millis{10'000});
+  ASSERT_TRUE(notes_.wait(Kind::processed, 3));
+  EXPECT_EQ(effects(), "3");
 }
 
 TEST_F(ConsumerOutcome, only_what_is_settled_for_good_leaves_the_ledger) {

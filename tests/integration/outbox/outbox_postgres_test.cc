@@ -27,7 +27,7 @@ class PostgresOutbox : public ::testing::Test {
   // What the server says to a call of outbox_add, which must fail.
   std::string refusal(const std::string& arguments) {
     try {
-      session.sql("SELECT outbox_add(" + arguments + ")");
+      session.sql("SELECT outbox_add(" + arguments + ", exchange => 'documents')");
     } catch (const std::exception& problem) {
       return problem.what();
     }
@@ -81,7 +81,8 @@ TEST_F(PostgresOutbox, all_three_ways_to_add_choose_the_same_lane_and_slot) {
     Event one = event;
     one.aggregate = "aggregate-" + std::to_string(i);
     ASSERT_TRUE(outbox.add(session.get(), one));
-    session.sql("SELECT outbox_add('DocumentUploaded', '" + one.aggregate + "')");
+    session.sql("SELECT outbox_add('DocumentUploaded', '" + one.aggregate +
+                "', exchange => 'documents')");
     several.push_back(one);
   }
   ASSERT_TRUE(outbox.add_all(session.get(), several));
@@ -104,7 +105,7 @@ TEST_F(PostgresOutbox, the_routing_key_of_sql_is_that_of_the_library) {
        {"DocumentUploaded", "documentUploaded", "document.uploaded", "document_uploaded",
         "Document-Uploaded now", "PDFUploaded", "UploadedPDF", "OrderV2Created", "A", "AB", "ABc",
         "ABcD", "aBCDe", "A1B2", "ÄnderungGemacht", "éÉtat", "..a..B..", "x__Y"}) {
-    session.sql("SELECT outbox_add('" + std::string(type) + "', 'a')");
+    session.sql("SELECT outbox_add('" + std::string(type) + "', 'a', exchange => 'documents')");
     EXPECT_EQ(session.sql("SELECT routing_key FROM outbox_events ORDER BY position DESC LIMIT 1"),
               routing_key_of(type))
         << type;
@@ -136,6 +137,9 @@ TEST_F(PostgresOutbox, bad_events_are_refused_and_leave_the_transaction_usable) 
   refused_with([](Event& e) { e.aggregate = std::string("a\0b", 3); }, "NUL");
   refused_with([](Event& e) { e.type.clear(); }, "needs a type");
   refused_with([](Event& e) { e.id = "42"; }, "UUID");
+  refused(Outbox().add(session.get(), event), Code::bad_request, "needs an exchange");
+  refused(Outbox().add_all(session.get(), std::span(&event, 1)), Code::bad_request,
+          "needs an exchange");
   const Outbox misnamed({.exchange = std::string(256, 'x')});
   refused(misnamed.add(session.get(), event), Code::bad_request, "the exchange");
   Event large = event;
@@ -181,9 +185,18 @@ TEST_F(PostgresOutbox, the_sql_function_refuses_what_the_library_refuses) {
     EXPECT_NE(refusal(arguments).find(part), std::string::npos)
         << arguments << ": " << refusal(arguments);
   }
+  for (const std::string nowhere : {"", ", exchange => ''", ", exchange => NULL"}) {
+    try {
+      session.sql("SELECT outbox_add('T', 'a'" + nowhere + ")");
+      ADD_FAILURE() << nowhere;
+    } catch (const std::exception& problem) {
+      EXPECT_NE(std::string(problem.what()).find("needs an exchange"), std::string::npos)
+          << problem.what();
+    }
+  }
   EXPECT_EQ(events(), "0");
   const std::string id = session.sql(
-      "SELECT outbox_add('T', 'a', traceparent =>"
+      "SELECT outbox_add('T', 'a', exchange => 'documents', traceparent =>"
       " '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', headers => '{\"k\":\"v\"}')");
   EXPECT_TRUE(is_event_id(id)) << id;
   EXPECT_EQ(id[14], '7');
@@ -204,7 +217,7 @@ TEST_F(PostgresOutbox, the_sql_function_takes_what_the_library_takes) {
 
 TEST_F(PostgresOutbox, the_sql_function_works_where_backslashes_are_escapes) {
   session.sql("SET standard_conforming_strings = off; SET escape_string_warning = off");
-  session.sql("SELECT outbox_add('DocumentUploaded', 'a')");
+  session.sql("SELECT outbox_add('DocumentUploaded', 'a', exchange => 'documents')");
   EXPECT_EQ(session.sql("SELECT routing_key FROM outbox_events"), "document.uploaded");
 }
 
@@ -234,7 +247,8 @@ TEST_F(PostgresOutbox, a_database_of_another_encoding_is_refused) {
 TEST_F(PostgresOutbox, the_collation_of_the_caller_changes_no_lane) {
   session.sql(
       "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false);"
-      " SELECT outbox_add('T', 'Doc-1'); SELECT outbox_add('T', 'Doc-1' COLLATE loose)");
+      " SELECT outbox_add('T', 'Doc-1', exchange => 'x');"
+      " SELECT outbox_add('T', 'Doc-1' COLLATE loose, exchange => 'x')");
   EXPECT_EQ(session.sql("SELECT count(DISTINCT lane) FROM outbox_events"), "1");
   EXPECT_EQ(events(), "2");
 }
@@ -271,7 +285,7 @@ TEST_F(PostgresOutbox, each_schema_has_an_outbox_of_its_own) {
   EXPECT_EQ(session.sql("SELECT count(*) FROM \"My Shop\".outbox_events"), "1");
   EXPECT_EQ(session.sql("SELECT count(*) FROM public.outbox_events"), "0");
   // The function itself knows where it belongs.
-  session.sql("SET search_path = pg_catalog; SELECT public.outbox_add('T', 'a')");
+  session.sql("SET search_path = pg_catalog; SELECT public.outbox_add('T', 'a', exchange => 'x')");
   EXPECT_EQ(session.sql("SELECT count(*) FROM public.outbox_events"), "1");
 }
 
@@ -295,7 +309,7 @@ TEST_F(PostgresOutbox, names_are_not_looked_up_in_schemas_of_the_caller) {
       "SET search_path = evil, pg_catalog, public; BEGIN");
   EXPECT_TRUE(outbox.add(session.get(), event));
   EXPECT_TRUE(outbox.add_all(session.get(), std::span(&event, 1)));
-  session.sql("SELECT outbox_add('T', 'a'); COMMIT; SET search_path = public");
+  session.sql("SELECT outbox_add('T', 'a', exchange => 'x'); COMMIT; SET search_path = public");
   EXPECT_EQ(events(), "3");
 }
 
@@ -308,7 +322,7 @@ TEST_F(PostgresOutbox, a_role_that_may_only_insert_can_add) {
   session.sql("SET ROLE " + role + "; BEGIN");
   EXPECT_TRUE(outbox.add(session.get(), event));
   EXPECT_TRUE(outbox.add_all(session.get(), std::span(&event, 1)));
-  session.sql("SELECT outbox_add('T', 'a'); COMMIT; RESET ROLE");
+  session.sql("SELECT outbox_add('T', 'a', exchange => 'x'); COMMIT; RESET ROLE");
   EXPECT_EQ(events(), "3");
   session.sql("DROP OWNED BY " + role + "; DROP ROLE " + role);
 }
@@ -365,8 +379,8 @@ TEST_F(PostgresOutboxWake, a_relay_cannot_go_to_sleep_while_an_event_is_being_ad
 
 TEST_F(PostgresOutboxWake, a_quiet_outbox_notifies_nobody_and_holds_no_lock) {
   ASSERT_EQ(sleep("pg_try_advisory_lock"), "t");
-  add(Outbox({.quiet = true}));
-  session.sql("SELECT outbox_add('T', 'doc-1', quiet => true)");
+  add(Outbox({.exchange = "documents", .quiet = true}));
+  session.sql("SELECT outbox_add('T', 'doc-1', exchange => 'x', quiet => true)");
   EXPECT_EQ(notified(), 0U);
 }
 
@@ -381,13 +395,13 @@ TEST(PostgresOutboxPrepared, a_transaction_with_a_quiet_outbox_can_be_prepared) 
             "t");
   const Event event{.type = "DocumentUploaded", .aggregate = "doc-1"};
   session.sql("BEGIN");
-  ASSERT_TRUE(Outbox({.quiet = true}).add(session.get(), event));
+  ASSERT_TRUE(Outbox({.exchange = "documents", .quiet = true}).add(session.get(), event));
   session.sql("PREPARE TRANSACTION 'quiet'");
   EXPECT_EQ(session.sql("SELECT count(*) FROM outbox_events"), "0");
   session.sql("COMMIT PREPARED 'quiet'");
   EXPECT_EQ(session.sql("SELECT count(*) FROM outbox_events"), "1");
   session.sql("BEGIN");
-  ASSERT_TRUE(Outbox().add(session.get(), event));
+  ASSERT_TRUE(Outbox({.exchange = "documents"}).add(session.get(), event));
   EXPECT_ANY_THROW(session.sql("PREPARE TRANSACTION 'loud'"));
 }
 

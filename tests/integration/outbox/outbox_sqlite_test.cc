@@ -69,6 +69,18 @@ TEST_F(SqliteOutbox, an_add_outside_of_a_transaction_is_refused) {
   EXPECT_EQ(events(), "0");
 }
 
+TEST_F(SqliteOutbox, an_event_without_an_exchange_is_refused) {
+  Event named = event_;
+  named.exchange = "documents";
+  run("BEGIN IMMEDIATE");
+  refused(Outbox().add(database_->sqlite(), event_), Code::bad_request, "needs an exchange");
+  refused(Outbox().add_all(database_->sqlite(), std::vector{named, event_}), Code::bad_request,
+          "needs an exchange");
+  EXPECT_TRUE(Outbox().add(database_->sqlite(), named));
+  run("COMMIT");
+  EXPECT_EQ(events(), "1");
+}
+
 TEST_F(SqliteOutbox, an_id_that_is_there_is_refused) {
   Event named = event_;
   named.id = make_event_id();

@@ -45,18 +45,19 @@ class PostgresAdvisorySessions : public ::testing::Test {
   }
   // All callers acquire while somebody has a lock on a table; gives whether all of them were seen
   // to wait for it at once.
-  bool all_wait_at_once(LockStore& store, const std::string& lock_table) {
+  bool all_wait_at_once(LockStore& store, const std::string& lock_table,
+                        Verb verb = Verb::acquire) {
     Session blocker(database.url());
     blocker.sql("BEGIN; LOCK TABLE " + lock_table);
-    auto asked = std::async(std::launch::async,
-                            [&] { return store.apply(requests(Verb::acquire), soon()).value(); });
+    auto asked =
+        std::async(std::launch::async, [&] { return store.apply(requests(verb), soon()).value(); });
     const bool seen = poll_until([&] {
       return look.sql(
                  "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
                  "AND datname = current_database()") == std::to_string(kCallers);
     });
     blocker.sql("ROLLBACK");
-    expect_all(Outcome::granted, asked.get());
+    expect_all(verb == Verb::acquire ? Outcome::granted : Outcome::done, asked.get());
     return seen;
   }
 };
@@ -73,6 +74,34 @@ TEST_F(PostgresAdvisorySessions, are_all_asked_before_the_first_answer_is_waited
   expect_all(Outcome::done, store->apply(requests(Verb::release), soon()).value());
   // Who takes a lock writes this table; to look at it is allowed.
   EXPECT_TRUE(all_wait_at_once(*store, "baton_advisory.term IN SHARE MODE"));
+}
+
+TEST_F(PostgresAdvisorySessions, are_all_told_to_let_go_before_the_first_answer_is_waited_for) {
+  const auto store = database.store("?baton_apply_timeout=60s");
+  expect_all(Outcome::granted, store->apply(requests(Verb::acquire), soon()).value());
+  EXPECT_TRUE(all_wait_at_once(*store, "baton_advisory.term IN SHARE MODE", Verb::release));
+}
+
+TEST_F(PostgresAdvisorySessions, take_a_free_name_without_a_look_at_it_first) {
+  const auto store = database.store();
+  Session blocker(database.url());
+  blocker.sql("BEGIN; LOCK TABLE baton_advisory.waiter");  // a look reads it
+  expect_all(Outcome::granted, store->apply(requests(Verb::acquire), soon()).value());
+}
+
+TEST_F(PostgresAdvisorySessions, say_who_has_a_name_that_was_not_free) {
+  const auto store = database.store();
+  const auto other = database.store();
+  expect_all(Outcome::granted, other->apply(requests(Verb::acquire), soon()).value());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Request> again = requests(Verb::acquire);
+    for (Request& request : again) request.grant.low += 100;
+    const auto replies = store->apply(again, soon()).value();
+    expect_all(Outcome::busy, replies);
+    for (const Reply& reply : replies) EXPECT_EQ(reply.holders.size(), 1U);
+  }
+  expect_all(Outcome::done, other->apply(requests(Verb::release), soon()).value());
+  expect_all(Outcome::granted, store->apply(requests(Verb::acquire), soon()).value());
 }
 
 TEST_F(PostgresAdvisorySessions, are_kept_for_as_many_as_were_used_lately) {

@@ -9,6 +9,7 @@
 #include "baton/memory_store.h"
 #include "baton/outbox.h"
 #include "baton/relay.h"
+#include "relay/lane_tables.h"
 #include "support/postgres_database.h"
 #include "support/postgres_server.h"
 #include "support/process.h"
@@ -281,6 +282,22 @@ TEST_F(PostgresRelay, a_backlog_of_many_pages_is_published_in_order_and_its_chec
             "6000");
 }
 
+TEST_F(PostgresRelay, large_bodies_that_do_not_come_with_their_pages_keep_their_places) {
+  add_many(1'200, 40);
+  session_.sql(
+      "UPDATE outbox_events SET payload = to_json(repeat('x', 100000))::text"
+      " WHERE payload::int % 100 = 0");
+  const auto relay = start();
+  const Spy spy(broker_, "all");
+  ASSERT_TRUE(spy.wait_for(1'200)) << errors();
+  auto expected = numbers(0, 1'200, 40);
+  for (std::size_t i = 0; i < expected.size(); i += 5) {  // 0, 200, 400 …
+    expected[i] = '"' + std::string(100'000, 'x') + '"';
+  }
+  EXPECT_EQ(spy.bodies("o-0"), expected);
+  EXPECT_TRUE(all_sent()) << errors();
+}
+
 TEST_F(PostgresRelay, a_new_owner_reads_from_the_checkpoint_and_a_sweep_finds_what_is_behind_it) {
   add_many(100, 20);
   {
@@ -513,6 +530,28 @@ TEST_F(PostgresRelay, a_sequence_that_is_behind_the_events_is_told_and_nothing_i
   session_.sql("SELECT setval('outbox_events_position_seq', 3)");
   add("o-1");
   EXPECT_TRUE(all_sent());
+}
+
+// A session keeps the plans of its statements: what was planned for an empty table would read all
+// of a long one.
+TEST(PostgresLaneTables, make_their_plans_anew_whenever_they_show_that_they_are_read) {
+  const PostgresServer server({.settings = {{"log_statement", "all"}}});
+  install_outbox(Session(server.url()).get()).value();
+  const auto tables = relay::make_lane_tables({.url = server.url()}).value();
+  tables->open(soon()).value();
+  const std::vector<relay::OwnedLane> lanes{{.number = 3, .token = 1}};
+  tables->take_over(lanes.front()).value();
+  const auto plans_discarded = [&] {
+    const std::string log = server.log();
+    const std::string statement = "DISCARD PLANS";
+    std::size_t count = 0;
+    for (std::size_t at = 0; (at = log.find(statement, at)) != log.npos; ++at) ++count;
+    return count;
+  };
+  for (std::size_t times = 1; times <= 3; ++times) {
+    tables->show(lanes).value();
+    EXPECT_TRUE(poll_until([&] { return plans_discarded() == times; })) << server.log();
+  }
 }
 
 TEST_F(PostgresRelay, what_is_missing_or_too_new_is_told) {

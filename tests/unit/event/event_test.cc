@@ -355,6 +355,16 @@ TEST(MessageHeaders, of_the_event_cannot_stand_for_its_fields) {
   EXPECT_EQ(message.headers.count("correlation-id"), 0U);
 }
 
+TEST(MessageHeaders, of_a_message_that_was_sent_before_do_not_come_back) {
+  const auto sent = sent_event();
+  Message message = event::to_message(sent);
+  const event::SentEvent least{.event = {.id = make_event_id(), .type = "T", .aggregate = "a"}};
+  event::write_message(least, message);
+  EXPECT_EQ(message, event::to_message(least));
+  event::write_message(sent, message);
+  EXPECT_EQ(message, event::to_message(sent));
+}
+
 TEST(MessageHeaders, that_are_wrong_are_told) {
   const auto broken_by = [](auto change) {
     Message message = event::to_message(sent_event());

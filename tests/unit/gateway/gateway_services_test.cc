@@ -12,6 +12,9 @@
 #include "apps/gateway/signal_gateway.h"
 #include "apps/gateway/tally.h"
 #include "baton/memory_store.h"
+#ifdef BATON_OBJECTS_ON_POSTGRES
+#include "support/postgres_database.h"
+#endif
 #include "support/temp_dir.h"
 #include "support/wait.h"
 
@@ -87,6 +90,12 @@ struct Asked {
   std::future<http::Response> answer = promise.get_future();
 };
 
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
 // Holds up the first caller until it may go on.
 class Pause {
  public:
@@ -107,7 +116,7 @@ class Pause {
 
 class GatewayServices : public ::testing::Test {
  protected:
-  GatewayServices() : objects_(open_objects("sqlite:" + (dir_ / "objects.db").string()).value()) {}
+  GatewayServices() : objects_(open_objects(objects_url()).value()) {}
   ~GatewayServices() override { workers_->stop(); }
 
   static LockClient client() { return LockClient::make(make_memory_store()).value(); }
@@ -162,6 +171,12 @@ class GatewayServices : public ::testing::Test {
     return {std::move(locks), objects_, *metrics_, {.keep = 10ms, .now = std::move(now)}};
   }
 
+#ifdef BATON_OBJECTS_ON_POSTGRES
+  std::string objects_url() { return database_.url(); }
+  test::Database database_;
+#else
+  std::string objects_url() { return "sqlite:" + (dir_ / "objects.db").string(); }
+#endif
   test::TempDir dir_{"gateway"};
   std::shared_ptr<observe::Metrics> metrics_ = std::make_shared<observe::Metrics>();
   std::shared_ptr<http::WorkerPool> workers_ = std::make_shared<http::WorkerPool>(4);
@@ -185,6 +200,56 @@ TEST_F(GatewayServices, without_a_common_lock_two_gateways_make_two_requests) {
   const auto two = ask(*second);
   EXPECT_EQ(status(*one), 201);
   EXPECT_EQ(status(*two), 201);
+}
+
+TEST_F(GatewayServices, a_notification_of_an_alertmanager_is_a_signal_for_each_firing_alert) {
+  const auto one = gateway(client(), [] { return Time(1s); });
+  const auto notify = [&](const std::string& alerts) {
+    auto asked = std::make_shared<Asked>();
+    one->handle_notification(
+        {.body = R"({"version":"4","status":"firing","alerts":[)" + alerts + "]}"},
+        http::Reply(
+            [asked](http::Response response) { asked->promise.set_value(std::move(response)); }));
+    EXPECT_EQ(asked->answer.wait_for(test::patience), std::future_status::ready);
+    return asked->answer.get();
+  };
+  const std::string pod =
+      R"({"status":"firing","labels":{"alertname":"Crash","namespace":"shop","pod":"cart-1"}})";
+  const std::string node =
+      R"({"status":"firing","labels":{"alertname":"Full","node":"w-1","severity":"page"},)"
+      R"("annotations":{"summary":"/var is full"},"startsAt":"2026-11-19T08:00:00Z"})";
+  const auto first = notify(pod + "," + node +
+                            R"(,{"status":"resolved","labels":{"alertname":"Old","node":"w-1"}})" +
+                            R"(,{"status":"firing","labels":{"alertname":"Nothing"}},7)");
+  EXPECT_EQ(first.status, 200);
+  EXPECT_EQ(occurrences(first.body, "\"status\":\"created\""), 2U) << first.body;
+  EXPECT_NE(first.body.find("no label says what is to be mended"), std::string::npos) << first.body;
+  EXPECT_NE(first.body.find("an alert has no labels"), std::string::npos) << first.body;
+  EXPECT_EQ(objects_->active_request(fingerprint_of("Crash", {"shop", "Pod", "cart-1"}))
+                .value()
+                .value()
+                .target.text(),
+            "shop/Pod/cart-1");
+  const auto again = notify(pod);
+  EXPECT_EQ(occurrences(again.body, "\"status\":\"duplicate\""), 1U) << again.body;
+  EXPECT_EQ(notify("").status, 200);
+  EXPECT_EQ(objects_->requests(std::nullopt, 10).value().size(), 2U);
+}
+
+TEST_F(GatewayServices, what_is_no_notification_of_an_alertmanager_is_refused) {
+  const auto one = gateway(client(), [] { return Time(1s); });
+  std::string many = R"({"labels":{}})";
+  for (int i = 0; i < 256; ++i) many += R"(,{"labels":{}})";
+  for (const std::string& body :
+       {std::string(), std::string("[]"), std::string("{}"), std::string(R"({"alerts":[]})"),
+        std::string(R"({"version":"5","alerts":[]})"), std::string(R"({"version":4,"alerts":{}})"),
+        std::string(R"({"version":"4","alerts":[)") + many + "]}", std::string(5000, '[')}) {
+    std::promise<int> answered;
+    one->handle_notification({.body = body}, http::Reply([&](const http::Response& response) {
+                               answered.set_value(response.status);
+                             }));
+    EXPECT_EQ(answered.get_future().get(), 400) << body.substr(0, 60);
+  }
 }
 
 TEST_F(GatewayServices, with_it_the_second_waits_and_finds_a_duplicate) {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "observe/consumer_metrics.h"
-#include "observe/outbox_metrics.h"
+#include "baton/consumer_metrics.h"
+#include "baton/outbox_metrics.h"
 #include "support/process.h"
 #include "support/temp_dir.h"
 

@@ -1,4 +1,4 @@
-#include "observe/job_metrics.h"
+#include "baton/job_metrics.h"
 
 #include <cstdlib>
 #include <fstream>
@@ -59,8 +59,8 @@ TEST_F(JobMetricsTest, a_fire_that_starts_early_has_no_delay) {
 }
 
 TEST_F(JobMetricsTest, every_result_and_every_reason_has_its_own_series) {
-  for (const FireResult result :
-       {FireResult::ok, FireResult::failed, FireResult::lost, FireResult::unconfirmed}) {
+  for (const FireResult result : {FireResult::ok, FireResult::failed, FireResult::lost,
+                                  FireResult::unconfirmed, FireResult::left}) {
     jobs.on_finished(fire, result, 1ms, "");
     EXPECT_EQ(
         value(R"(runs_total{job_name="import",result=")" + std::string(to_string(result)) + "\"}"),

@@ -1,4 +1,4 @@
-#include "observe/lock_metrics.h"
+#include "baton/lock_metrics.h"
 
 #include <cstdlib>
 #include <thread>

@@ -1,4 +1,4 @@
-#include "observe/metrics_server.h"
+#include "baton/metrics_server.h"
 
 #include <fcntl.h>
 
@@ -33,7 +33,7 @@ TEST(MetricsServer, addresses_that_make_no_sense_or_are_taken_are_refused_in_one
     const auto server = MetricsServer::start(listen, metrics);
     ASSERT_FALSE(server) << listen;
     EXPECT_EQ(server.error().code, Code::bad_request) << listen;
-    EXPECT_TRUE(server.error().message.starts_with("--metrics: ")) << server.error().message;
+    EXPECT_TRUE(server.error().message.starts_with("metrics: ")) << server.error().message;
   }
   const auto first = MetricsServer::start("127.0.0.1:0", metrics).value();
   const auto second = MetricsServer::start("127.0.0.1:" + std::to_string(first->port()), metrics);

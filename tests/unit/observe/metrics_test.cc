@@ -1,4 +1,4 @@
-#include "observe/metrics.h"
+#include "baton/metrics.h"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "observe/processor_metrics.h"
+#include "baton/processor_metrics.h"
 
 #include <cstdlib>
 #include <fstream>

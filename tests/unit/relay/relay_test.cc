@@ -225,6 +225,112 @@ TEST_F(SqliteRelay, a_full_queue_delays_only_its_route_and_uses_no_attempt) {
   EXPECT_EQ(relay.stats().failed, 0U);
 }
 
+// A broker that takes the messages of one routing key and keeps their confirms, as RabbitMQ does
+// while a quorum queue has no majority.
+class SilentBroker final : public Broker {
+ public:
+  SilentBroker(std::shared_ptr<Broker> real, std::string key)
+      : real_(std::move(real)), key_(std::move(key)) {}
+
+  void answer() { *silent_ = false; }
+  [[nodiscard]] std::size_t kept() const { return *kept_; }
+
+  Result<void> declare(const Topology& topology, Deadline by) override {
+    return real_->declare(topology, by);
+  }
+  Result<std::vector<BrokerFinding>> check(const Topology& topology, Deadline by) override {
+    return real_->check(topology, by);
+  }
+  Result<std::vector<QueueInfo>> queues(const Topology& topology, Deadline by) override {
+    return real_->queues(topology, by);
+  }
+  Result<std::unique_ptr<Subscription>> subscribe(std::vector<std::string> queues,
+                                                  const SubscribeOptions& options,
+                                                  Deadline by) override {
+    return real_->subscribe(std::move(queues), options, by);
+  }
+  Result<std::unique_ptr<Publisher>> publisher() override {
+    auto real = real_->publisher();
+    if (!real) return real.error();
+    return std::unique_ptr<Publisher>(
+        std::make_unique<Silent>(std::move(*real), key_, silent_, kept_));
+  }
+  [[nodiscard]] std::string describe() const override { return real_->describe(); }
+
+ private:
+  class Silent final : public Publisher {
+   public:
+    Silent(std::unique_ptr<Publisher> real, std::string key,
+           std::shared_ptr<std::atomic<bool>> silent,
+           std::shared_ptr<std::atomic<std::size_t>> kept)
+        : real_(std::move(real)),
+          key_(std::move(key)),
+          silent_(std::move(silent)),
+          count_(std::move(kept)) {}
+
+    Result<std::uint64_t> publish(std::span<const Message> messages, Deadline by) override {
+      auto first = real_->publish(messages, by);
+      for (std::size_t i = 0; first && i < messages.size(); ++i) {
+        if (messages[i].routing_key == key_) tags_.insert(*first + i);
+      }
+      return first;
+    }
+    Result<std::vector<Confirm>> confirms(Deadline by) override {
+      if (!*silent_ && !kept_.empty()) return std::exchange(kept_, {});
+      auto confirms = real_->confirms(by);
+      if (!confirms || !*silent_) return confirms;
+      std::vector<Confirm> others;
+      for (Confirm& one : *confirms) (tags_.contains(one.tag) ? kept_ : others).push_back(one);
+      *count_ = kept_.size();
+      return others;
+    }
+    [[nodiscard]] PublisherState state() const override { return real_->state(); }
+
+   private:
+    const std::unique_ptr<Publisher> real_;
+    const std::string key_;
+    const std::shared_ptr<std::atomic<bool>> silent_;
+    const std::shared_ptr<std::atomic<std::size_t>> count_;
+    std::set<std::uint64_t> tags_;
+    std::vector<Confirm> kept_;
+  };
+
+  const std::shared_ptr<Broker> real_;
+  const std::string key_;
+  const std::shared_ptr<std::atomic<bool>> silent_ = std::make_shared<std::atomic<bool>>(true);
+  const std::shared_ptr<std::atomic<std::size_t>> kept_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
+};
+
+TEST_F(SqliteRelay, a_queue_that_confirms_nothing_delays_only_its_route_and_uses_no_attempt) {
+  const auto broker = std::make_shared<SilentBroker>(broker_, "order.stuck");
+  auto with = options();
+  with.window_messages = 4;
+  with.confirm_within = 50ms;
+  Relay relay(locks_, url(), broker, with);
+  relay.start().value();
+  std::vector<std::string> stuck;
+  for (int i = 0; i < 10; ++i) stuck.push_back(add("s-" + std::to_string(i), "OrderStuck"));
+  ASSERT_TRUE(poll_until([&] { return broker->kept() >= 4; })) << errors();
+  for (int i = 0; i < 10; ++i) {
+    const auto other = add("o-1");
+    ASSERT_TRUE(becomes(other, "SENT")) << errors();
+  }
+  EXPECT_EQ(sql("SELECT count(*) FROM outbox_events WHERE status = 'SENT' AND type = 'OrderStuck'"),
+            "0");
+  // All are put aside, and no more goes there than went before it was known.
+  EXPECT_TRUE(poll_until([&] {
+    return sql("SELECT count(*) FROM outbox_events WHERE next_retry_at IS NOT NULL"
+               " AND last_error LIKE '%does not answer'") == "10";
+  }));
+  EXPECT_LE(broker->kept(), 8U);
+  EXPECT_EQ(relay.stats().unconfirmed, 0U);
+  broker->answer();
+  for (const auto& id : stuck) EXPECT_TRUE(becomes(id, "SENT"));
+  EXPECT_EQ(sql("SELECT max(retry_count) FROM outbox_events"), "0");
+  EXPECT_EQ(relay.stats().failed, 0U);
+}
+
 TEST_F(SqliteRelay, a_broker_that_is_away_costs_no_attempt) {
   const auto path = dir_ / "later" / "broker.db";
   const auto broker = Broker::open("embedded:" + path.string()).value();
@@ -327,6 +433,7 @@ TEST_F(SqliteRelay, a_database_without_tables_is_told_and_waited_for) {
   const auto file = dir_ / "other.db";
   sqlite3* other = nullptr;
   sqlite3_open(file.c_str(), &other);
+  sqlite3_busy_timeout(other, 30'000);
   sqlite3_exec(other, "CREATE TABLE t (a)", nullptr, nullptr, nullptr);
   Relay relay(locks_, "sqlite:" + file.string(), broker_, options());
   relay.start().value();
@@ -396,6 +503,33 @@ TEST_F(SqliteRelay, what_cannot_work_is_refused) {
   EXPECT_FALSE(no_broker.run());
 }
 
+// Pure. A queue that was away for an hour has left many.
+TEST(RelayRetries, of_a_route_in_trouble_are_asked_for_one_at_a_time_and_use_no_memory) {
+  relay::Look look({}, {}, {});
+  const auto now = BootClock::now();
+  std::vector<relay::Head> heads;
+  for (int i = 1; i <= 2'000; ++i) {
+    heads.push_back(
+        {.row = {.position = i, .aggregate = std::to_string(i), .route = "silent"}, .due = true});
+  }
+  heads.push_back({.row = {.position = 9'999, .aggregate = "a", .route = "sound"}, .due = true});
+  relay::Window window;
+  const auto sent = [&](Instant at) {
+    look.add_heads(heads, at);
+    std::vector<relay::Position> positions;
+    for (const relay::Row& row : look.publish(window, at)) positions.push_back(row.position);
+    return positions;
+  };
+  look.shut("silent", now + 1min);
+  EXPECT_EQ(sent(now), std::vector<relay::Position>{9'999});
+  EXPECT_EQ(look.undecided(), 1U);
+  EXPECT_TRUE(look.next_read()) << "there is room for new ones";
+  EXPECT_EQ(sent(now + 1min), std::vector<relay::Position>{1});
+  EXPECT_EQ(sent(now + 2min), std::vector<relay::Position>{});
+  look.confirm(1, PublishOutcome::taken, "", now + 2min);
+  EXPECT_EQ(sent(now + 2min).size(), 998U) << "as many as fit into the window";
+}
+
 // Pure: of the class that decides, with the options that a relay has by default.
 TEST(RelayRetries, of_a_returned_event_come_after_10_20_40_80_s_and_ten_attempts_are_all) {
   const relay::LookOptions options{.max_attempts = RelayOptions{}.max_attempts,
@@ -404,7 +538,7 @@ TEST(RelayRetries, of_a_returned_event_come_after_10_20_40_80_s_and_ten_attempts
   const auto now = BootClock::now();
   for (int attempt = 1; attempt <= 10; ++attempt) {
     look.add_heads(
-        {{.row = {.position = 7, .aggregate = "a", .attempts = attempt - 1}, .due = true}});
+        {{.row = {.position = 7, .aggregate = "a", .attempts = attempt - 1}, .due = true}}, now);
     relay::Window window;
     ASSERT_EQ(look.publish(window, now).size(), 1U) << attempt;
     look.confirm(7, PublishOutcome::returned, "no queue wants it", now);

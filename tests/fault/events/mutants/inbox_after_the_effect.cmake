@@ -1,8 +1,8 @@
 # The ledger is written behind the effect, in a transaction of its own.
 set(FILE src/inbox/attempt.cc)
-set(REPLACE_1 [[std::sort(fresh->begin(), fresh->end());]])
-set(WITH_1 [[std::sort(fresh->begin(), fresh->end());
-        for (const auto& id : *fresh) {
+set(REPLACE_1 [[std::sort(entered->fresh.begin(), entered->fresh.end());]])
+set(WITH_1 [[std::sort(entered->fresh.begin(), entered->fresh.end());
+        for (const auto& id : entered->fresh) {
           if (auto left = handlers_->tables.leave(*transaction, id); !left) return fail(left.error());
         }]])
 set(REPLACE_2 [[        turn.committed();]])

@@ -1,0 +1,3 @@
+#include <baton/broker.h>
+
+int main() { return baton::Broker::open("nothing:") ? 1 : 0; }

@@ -1,0 +1,3 @@
+#include <baton/elector.h>
+
+int main() { return baton::election_lock("billing") ? 0 : 1; }

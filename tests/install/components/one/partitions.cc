@@ -1,0 +1,3 @@
+#include <baton/partitions.h>
+
+int main() { return baton::partition_lock("orders", 3) ? 0 : 1; }
