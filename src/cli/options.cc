@@ -1,4 +1,4 @@
-// What can be typed: the commands get plain structs.
+// The command line: which commands and options there are. The commands get plain structs.
 
 #include "cli/options.h"
 
@@ -256,7 +256,7 @@ std::string without_dashes(const std::vector<std::string>& words, const std::str
 }  // namespace
 
 Understood parse(std::vector<std::string> words, Arguments& all) {
-  // What follows -- is the user's command, and none of ours.
+  // The words behind -- are the user's command: they are not parsed.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const bool has_command = dashes != words.end();
   if (has_command) {

@@ -1,4 +1,4 @@
-// What runs under a lock: run and hold.
+// The options of run and hold.
 
 #include "cli/options_build.h"
 

@@ -198,7 +198,7 @@ void Supervisor::pass_on(const signalfd_siginfo& signal) {
   const int number = static_cast<int>(signal.ssi_signo);
   if (number == SIGCHLD) return;
   if (ends(signal)) asked_to_end_ = true;
-  // What was stopped with us does not go on if the lock ran out meanwhile.
+  // A command that was stopped with us is not continued if the lock ran out meanwhile.
   const bool too_late = number == SIGCONT && !lease_.valid();
   if (!from_terminal(signal) && !too_late) tell(child_.signal(number));
   if (number != SIGTSTP) return;
