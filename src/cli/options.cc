@@ -10,7 +10,7 @@ namespace baton::cli {
 namespace {
 
 void add_find_limits(Command app, Arguments& all) {
-  app.add("--limit", all.find.limit, "At most so many names").type("N").shows_default();
+  app.add("--limit", all.find.limit, "Show at most N names").type("N").shows_default();
   app.add("--watch", all.find.watch, "Go on and show what changes, until Ctrl-C");
 }
 
@@ -86,9 +86,7 @@ void add_lock(Command& root, Arguments& all) {
 
   auto stats = lock.add_command("stats", "Count locks by subject and predicate",
                                 "  baton lock stats --top 3");
-  stats.add("--top", all.stats.top, "So many of the most contended names")
-      .type("N")
-      .shows_default();
+  stats.add("--top", all.stats.top, "Show the N most contended names").type("N").shows_default();
   add_common(stats, all);
   does(stats, all, lock_stats, all.stats);
 }
