@@ -65,9 +65,10 @@ void add_common(Command app, Words& words, const char* listen) {
       .type("URL")
       .shows_default();
   app.add("--owner", words.owner, "Who we are, for people; default HOST:PID").type("WHO");
-  app.add_time("--ttl", words.ttl, "How long a lock outlives a service that has died");
+  app.add_time("--ttl", words.ttl,
+               "Lease time: if a service dies, its locks are freed after this long");
   app.add_time("--grace", words.grace, "How long requests may take to finish after SIGTERM");
-  app.add("--workers", words.workers, "Threads for what blocks")
+  app.add("--workers", words.workers, "Threads for requests that block")
       .type("N")
       .between(1, 256)
       .shows_default();
@@ -151,7 +152,8 @@ Parsed parse_command_line(const std::vector<std::string>& given) {
       "  curl -d '{\"phase\": \"Completed\"}' http://127.0.0.1:8081/executions/NAME/finish");
   add_common(orchestrator, words, orchestrator_listen);
   orchestrator.add_time("--requeue", words.requeue, "When to look at a busy target again");
-  orchestrator.add_time("--keep", words.keep, "How long to remember what has ended");
+  orchestrator.add_time("--keep", words.keep,
+                        "How long to keep requests and executions that have ended");
 
   const auto understood = program.understand(given);
   Parsed parsed{.help = understood.help, .wrong = understood.wrong};

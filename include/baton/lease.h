@@ -47,8 +47,8 @@ class BATON_EXPORT Lease {
   // True while nobody else can have been granted this lock, by the clock of this machine.
   [[nodiscard]] bool valid() const;
 
-  // For how long valid() stays true if no renewal comes through any more. Work that takes longer
-  // than a ttl is not refused by a small value: renewals go on.
+  // For how long valid() stays true if no renewal comes through any more. A small value does not
+  // mean that there is no time for long work: renewals go on.
   [[nodiscard]] Millis remaining() const;
 
   // Fires before anyone else can be granted the lock: when it could not be renewed in time, was

@@ -35,7 +35,7 @@ struct SubjectPolicy {
 struct Policy {
   std::int64_t version = 0;    // 0: the store has none
   bool draining = false;       // between two versions: nobody acquires
-  bool only_declared = false;  // subjects: declared — any other subject is denied
+  bool only_declared = false;  // undeclared: deny — any other subject is denied
   std::map<std::string, SubjectPolicy> subjects;
   bool operator==(const Policy&) const = default;
 };

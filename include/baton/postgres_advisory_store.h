@@ -11,9 +11,10 @@ namespace baton {
 // postgres-advisory://… with every option that libpq takes: locks are the server's own advisory
 // locks, exclusive and shared. Each grant and each waiter has a session of its own, so a waiter is
 // handed the lock by the server the moment its holder lets go or dies. Besides libpq's options:
-//   key=N                 this numeric key for every name, to share a lock with other programs
-//   baton_max_waiters=N   how many of this process may wait at once (32)
-//   baton_apply_timeout   as for postgres://
+//   key=N                       this numeric key for every name, to share a lock with others
+//   baton_max_waiters=N         how many of this process may wait at once (32)
+//   baton_max_idle_sessions=N   how many sessions are kept for the next locks (64)
+//   baton_apply_timeout         as for postgres://
 // PostgreSQL 14 or newer, never behind a transaction-pooling proxy. The schema must be there:
 // StoreAdmin::migrate makes it. See docs/stores/postgres-advisory.md for what holds under which
 // fault.

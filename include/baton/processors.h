@@ -6,8 +6,9 @@
 //
 //   baton::Processors processors(locks, "postgres://localhost/shop", "shop");
 //   processors.add_view("totals", {"order_totals"}, [](baton::EventBatch& batch) {
-//     for (const auto& logged : batch.events()) add_to(batch.postgres(),
-//     batch.table("order_totals"), logged); return baton::Result<void>();
+//     const std::string table = batch.table("order_totals");
+//     for (const auto& logged : batch.events()) add_to(batch.postgres(), table, logged);
+//     return baton::Result<void>();
 //   });
 //   processors.run(stop);
 //

@@ -8,7 +8,7 @@
 
 namespace baton {
 
-// redis://[user:password@]host[:port][/db][?prefix=…&…] or
+// redis://[user:password@]host[:port][/db][?prefix=…&…], rediss://… with TLS, or
 // redis+unix://[user:password@]/path[?db=…], Redis 6 or newer; docs/stores/redis.md has the options
 // and what a failover can cost. At most four connections a process (in a cluster, to each node):
 // two for requests, one for renewals alone, one that listens.

@@ -3,22 +3,21 @@
 // Publishes the events of an outbox (baton/outbox.h) to a broker (baton/broker.h).
 //
 //   baton::Relay relay(locks, "postgres://localhost/shop", broker);
-//   relay.run(stop);                                       // or `baton relay --outbox … --broker
-//   …`
+//   relay.run(stop);                                  // or the command `baton relay`
 //
-//   service ── add, in its transaction ──▶ outbox_events ◀── look, mark ── Relay ── publish ──▶
-//   broker
-//                                          16 lanes by aggregate             each lane by one
-//                                          replica
+//   service ── add, in its transaction ──▶ outbox_events: 16 lanes, divided by aggregate
+//                                               ▲
+//                                               └── look, mark ── Relay ── publish ──▶ broker
+//                                                   (each lane by one replica)
 //
 //            look             publish            confirmed: taken
 //   PENDING ──────▶ in memory ───────▶ unconfirmed ──────────────▶ SENT
 //                       ▲                  │
 //                       └── not taken yet ─┤ broker away, connection lost: at once, no attempt
 //                                          │ queue full: its route backs off, no attempt
-//                                          └ unroutable, too large, no such exchange: 10, 20, 40 …
-//                                          s,
-//                                            then FAILED; its aggregate waits, no other does
+//                                          └ unroutable, too large, no such exchange: after
+//                                            10, 20, 40 … s, then FAILED; its aggregate waits,
+//                                            no other does
 //
 // Promised: an event is published if and only if its transaction has committed, at least once, and
 // the first time in the order in which the transactions of its aggregate became visible. It may be

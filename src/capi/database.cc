@@ -1,5 +1,5 @@
-// What a fence and an outbox need in the database of the data, as SQL for any driver, and preparing
-// databases once.
+// The SQL that a fence and an outbox need in the database of the data, for any driver, and the
+// calls that prepare databases once.
 
 #include "baton/clock.h"
 #include "baton/locks.h"

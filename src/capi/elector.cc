@@ -19,7 +19,8 @@
 namespace baton::capi {
 namespace {
 
-// Whether an elector gives up over it; the others pass. As it tells itself (election_loop.cc).
+// Whether an elector ends with this error; it goes on after any other. hopeless() in
+// election_loop.cc decides the same.
 bool ends_election(const Error& error) {
   switch (error.code) {
     case Code::bad_name:

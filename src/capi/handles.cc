@@ -9,7 +9,7 @@
 namespace baton::capi {
 namespace {
 
-// The low bits are the kind. What small integers and pointers look like is no handle.
+// The low bits are the kind. Bits at the top keep handles apart from small integers and pointers.
 constexpr int kKindBits = 3;
 constexpr std::uintptr_t kMark = sizeof(std::uintptr_t) == 8 ? std::uintptr_t{0x0BA7} << 48 : 0;
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// What is behind the handles of the C API. A handle is a number that is never used twice, so one
-// that was freed, or is none at all, is found out without touching memory. A call shares what it
-// has found, so that another thread may free the handle meanwhile.
+// The table behind the handles of the C API. A handle is a number that is never used twice, so a
+// handle that was freed, or any other number, is refused without touching memory. A call shares
+// what it has found, so that another thread may free the handle meanwhile.
 
 #include <cstdint>
 #include <memory>

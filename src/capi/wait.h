@@ -1,6 +1,6 @@
 #pragma once
 
-// How long a caller waits, and what it waits with.
+// Waiting with a timeout of the caller.
 
 #include <chrono>
 

@@ -182,7 +182,7 @@ Result<void> Child::start(const std::vector<std::string>& environment, int& exec
   for (const auto& variable : environment) variables += variable + '\0';
   if (!tell(Order::start, variables)) return watcher_was_killed();
   Report report{Event::none_left, 0};
-  // What is still on the way of the one before is over.
+  // Reports of the command before this one may still be on their way: skip them.
   while (report.event != Event::started) {
     pollfd answer{socket_, POLLIN, 0};
     if (poll(&answer, 1, 100) <= 0) {

@@ -23,7 +23,7 @@ struct CountedLocks {
 };
 
 // `metrics` is what --metrics says: IP:PORT, on which the client's metrics are served at /metrics
-// as long as the server is kept. Empty: none. Who asks for any free port is told which. With
+// as long as the server is kept. Empty: none. With port 0, the port that was taken is printed. With
 // `leads`, /leader answers 200 or 503.
 //
 // A store that cannot be opened is tried again for as long as `again` says so. With `until`, a try

@@ -1,7 +1,7 @@
 #pragma once
 
-// What `baton outbox`, `inbox` and `dlq` have in common: opening the database, showing events, and
-// asking before any are changed.
+// Shared by `baton outbox`, `inbox` and `dlq`: opening the database, showing events, and asking
+// before any are changed.
 
 #include <functional>
 #include <initializer_list>

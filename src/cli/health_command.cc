@@ -63,8 +63,8 @@ bool ends_in_time(int process, Instant until, const std::stop_token& stop) {
   return false;
 }
 
-// What the check leaves behind is ours to wait for, because this process adopts the orphans below
-// it. Something that cannot be killed, as while a file server is away, is not waited for.
+// Collects the processes that the check has left behind, because this process adopts the orphans
+// below it. Does not wait for one that cannot be killed, as while a file server is away.
 void reap_group(pid_t group) {
   constexpr Millis kPatience{100};
   const Instant until = BootClock::now() + kPatience;

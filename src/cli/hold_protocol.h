@@ -1,7 +1,7 @@
 #pragma once
 
-// What `baton hold` and the program that has started it say to each other: one line each, on the
-// program's side a word or a JSON object, on ours a JSON object. Pure; docs/hold.md is the manual.
+// The lines that `baton hold` and the program that has started it write to each other: the program
+// a word or a JSON object, `baton hold` a JSON object. Pure; docs/hold.md is the manual.
 
 #include <cstddef>
 #include <cstdint>

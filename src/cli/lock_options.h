@@ -14,7 +14,8 @@ namespace baton::cli {
 [[nodiscard]] Result<AcquireOptions> lock_options(const LockArguments& arguments,
                                                   std::optional<Mode> of_name);
 
-// Who is in the way is worth a second look: "timed out" alone leaves nothing to do.
+// Asks the store once more who holds the names, because "timed out" alone tells the user nothing to
+// do.
 [[nodiscard]] Error explain_timeout(LockClient& locks, const std::vector<LockName>& names,
                                     Millis wait, Error error);
 

@@ -1,4 +1,4 @@
-// What the manual page of baton says beside its help.
+// The text of the manual page of baton that is not in its help.
 
 #include "cli/options_build.h"
 

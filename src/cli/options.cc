@@ -1,4 +1,4 @@
-// What can be typed: the commands get plain structs.
+// The command line: which commands and options there are. The commands get plain structs.
 
 #include "cli/options.h"
 
@@ -10,7 +10,7 @@ namespace baton::cli {
 namespace {
 
 void add_find_limits(Command app, Arguments& all) {
-  app.add("--limit", all.find.limit, "At most so many names").type("N").shows_default();
+  app.add("--limit", all.find.limit, "Show at most N names").type("N").shows_default();
   app.add("--watch", all.find.watch, "Go on and show what changes, until Ctrl-C");
 }
 
@@ -86,9 +86,7 @@ void add_lock(Command& root, Arguments& all) {
 
   auto stats = lock.add_command("stats", "Count locks by subject and predicate",
                                 "  baton lock stats --top 3");
-  stats.add("--top", all.stats.top, "So many of the most contended names")
-      .type("N")
-      .shows_default();
+  stats.add("--top", all.stats.top, "Show the N most contended names").type("N").shows_default();
   add_common(stats, all);
   does(stats, all, lock_stats, all.stats);
 }
@@ -256,7 +254,7 @@ std::string without_dashes(const std::vector<std::string>& words, const std::str
 }  // namespace
 
 Understood parse(std::vector<std::string> words, Arguments& all) {
-  // What follows -- is the user's command, and none of ours.
+  // The words behind -- are the user's command: they are not parsed.
   const auto dashes = std::find(words.begin(), words.end(), "--");
   const bool has_command = dashes != words.end();
   if (has_command) {

@@ -38,7 +38,7 @@ void does(Command app, Arguments& all, Result<int> (*command)(Context&, const Ow
 void add_run(Command& root, Arguments& all);
 void add_hold(Command& root, Arguments& all);
 
-// What the manual pages say beside the help.
+// Adds the text of the manual pages that is not in the help.
 void add_manual(Program& program);
 
 void add_elect(Command& root, Arguments& all);

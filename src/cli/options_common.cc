@@ -1,4 +1,4 @@
-// What commands have in common.
+// Options that several commands share.
 
 #include "cli/options_build.h"
 

@@ -23,8 +23,9 @@ void add_cron(Command& root, Arguments& all) {
   auto& with = all.cron;
   app.add("FILE", with.file, "The jobs, in YAML").type("");
   app.add("--check", with.check, "Only say what is wrong, or when jobs are due next");
-  app.add("--import", with.import, "Instead: print a crontab as such a file").type("CRONTAB");
-  app.add("--output", with.output, "Where to write that; a new file").type("FILE");
+  app.add("--import", with.import, "Only print this crontab as a FILE of baton cron")
+      .type("CRONTAB");
+  app.add("--output", with.output, "With --import: write to this new file").type("FILE");
   app.add("--user", with.user,
           "CRONTAB has users, as /etc/crontab, which\nneeds this: take the entries of this one")
       .type("NAME");

@@ -26,7 +26,7 @@ void add_filter(Command app, Arguments& all) {
   app.add("--type", events.type, "Only of this type, as DocumentUploaded").type("T");
   app.add("--aggregate", events.aggregate, "Only of this aggregate").type("A");
   app.add("--error", events.error, "Only with this in the last error, in any case").type("PART");
-  app.add("--older-than", events.older_than, "Only what was added longer ago, as 90s or 3d")
+  app.add("--older-than", events.older_than, "Only those added longer ago than this, as 90s or 3d")
       .type("TIME");
 }
 
@@ -39,12 +39,12 @@ void add_consumer(Command app, Arguments& all) {
 }
 
 void add_page(Command app, Arguments& all) {
-  app.add("--limit", all.events.limit, "At most so many").type("N").shows_default();
+  app.add("--limit", all.events.limit, "Show at most N").type("N").shows_default();
   app.add("--after", all.events.after, "Go on behind this position").type("POSITION");
 }
 
 void add_change(Command app, Arguments& all) {
-  app.add("--all", all.events.all, "Without a filter: all that can be");
+  app.add("--all", all.events.all, "All that the command applies to, without a filter");
   app.add("--dry-run", all.events.dry_run, "Only show what would be done");
   app.add("--yes", all.events.yes, "Do not ask");
 }
@@ -152,8 +152,8 @@ void add_dlq(Command& root, Arguments& all) {
   add_filter(redrive, all);
   add_consumer(redrive, all);
   add_change(redrive, all);
-  redrive.add("--rate", all.events.rate, "At most so many a second").type("N/s");
-  redrive.add("--force", all.events.force, "Also what is older than the deduplication window");
+  redrive.add("--rate", all.events.rate, "At most N a second").type("N/s");
+  redrive.add("--force", all.events.force, "Also messages older than the deduplication window");
   auto discard =
       add_event_command(noun, all, "discard", "Never handle dead letters",
                         "  baton dlq discard 01990a3e-… --yes --database sqlite:shop.db\n\n"

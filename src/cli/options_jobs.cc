@@ -33,7 +33,10 @@ void add_job(Command& root, Arguments& all) {
                                 "Of the jobs of `baton cron`, and of others whose keep_runs says\n"
                                 "so; else the last run alone.",
                                 job_history);
-  history.add("--limit", all.job.limit, "So many at most").type("N").between(1, 20).shows_default();
+  history.add("--limit", all.job.limit, "Show at most N runs")
+      .type("N")
+      .between(1, 20)
+      .shows_default();
   add_job_action(job, all, "pause", "Start no fire of it until resume, on any node",
                  "  baton job pause import-orders", job_pause);
   add_job_action(job, all, "resume", "End a pause", "  baton job resume import-orders", job_resume);
@@ -42,7 +45,7 @@ void add_job(Command& root, Arguments& all) {
                                 "With --wait, exits with 0 if it ended well, 1 if it failed, 75\n"
                                 "if it took longer.",
                                 job_run);
-  run_now.add("--wait", all.job.wait, "Wait so long for its end").type("TIME");
+  run_now.add("--wait", all.job.wait, "Wait for its end, at most this long").type("TIME");
   add_job_action(job, all, "skip", "Leave out its next run", "  baton job skip nightly-report",
                  job_skip);
   add_job_action(job, all, "forget", "Clear what is left of a job that no live node has",
@@ -56,7 +59,7 @@ void add_node(Command& root, Arguments& all) {
       root.add_noun("node", "Look at the processes of the fleet", "  baton node list --live");
   auto list = node.add_command("list", "List the live nodes, and those that vanished",
                                "  baton node list\n  baton node list --live --json");
-  list.add("--live", all.node.live, "Only those that are there");
+  list.add("--live", all.node.live, "Only live nodes");
   add_common(list, all);
   does(list, all, node_list, all.node);
 }

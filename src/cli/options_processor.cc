@@ -55,7 +55,7 @@ void add_processor(Command& root, Arguments& all) {
       "The old tables stay up to date until the new rows take their place. Its owner\n"
       "does it; Ctrl-C ends only the waiting.",
       processor_rebuild, true);
-  rebuild.add("--no-wait", all.processor.no_wait, "Only ask for it");
+  rebuild.add("--no-wait", all.processor.no_wait, "Do not wait for its end");
 }
 
 }  // namespace baton::cli

@@ -18,14 +18,15 @@ void add_relay(Command& root, Arguments& all) {
       .type("URL")
       .required();
   app.add("--broker", with.broker,
-          "Where to: rabbitmq://…, rabbitmqs://… or embedded:PATH; default $BATON_BROKER")
+          "The broker to publish to: rabbitmq://…, rabbitmqs://… or embedded:PATH; default "
+          "$BATON_BROKER")
       .type("URL");
   app.add("--name", with.name, "Of the outbox; relays with one name share its lanes").type("NAME");
   app.add("--mode", with.mode, "partitioned (default): divided; leader: one has all").type("M");
   app.add("--topology", with.topology, "Exchanges, queues and bindings to declare first")
       .type("FILE");
   app.add_time("--ttl", with.ttl, "How long the lanes of a dead relay wait for another");
-  app.add("--max-attempts", with.max_attempts, "Of an event that the broker returns")
+  app.add("--max-attempts", with.max_attempts, "Attempts for an event that the broker returns")
       .type("N")
       .between(1, 1'000)
       .shows_default();

@@ -1,4 +1,4 @@
-// What runs under a lock: run and hold.
+// The options of run and hold.
 
 #include "cli/options_build.h"
 
@@ -7,11 +7,12 @@ namespace {
 
 void add_lock_options(Command app, LockArguments& lock, const char* at_least_for) {
   app.add("--mode", lock.mode, "exclusive (default), shared, update, intent, IS or SIX").type("M");
-  app.add("--predicate", lock.predicate, "What is done; default holding").type("P");
-  app.add_time("--ttl", lock.ttl, "How long the lock outlives a dead holder");
+  app.add("--predicate", lock.predicate, "What the holder does; default holding").type("P");
+  app.add_time("--ttl", lock.ttl,
+               "Lease time: if the holder dies, the lock is freed after this long");
   app.add_time("--wait", lock.wait, "How long to wait for it, at most 24h");
   app.add_time("--at-least-for", lock.at_least_for, at_least_for);
-  app.add("--metadata", lock.metadata, "Said of the holder; may be repeated")
+  app.add("--metadata", lock.metadata, "Shown with the holder; may be repeated")
       .type("KEY=VALUE")
       .one_value_a_time();
 }
@@ -33,7 +34,7 @@ void add_run(Command& root, Arguments& all) {
   app.add("NAME", with.name, kName).type("").required();
   add_lock_options(app, with, "Stays taken so long even if CMD ends before");
   add_grace(app, with.grace);
-  app.add("--quiet", with.quiet, "No word if the lock is busy, nor while waiting for it");
+  app.add("--quiet", with.quiet, "Print nothing if the lock is busy, nor while waiting for it");
   app.add("--busy-exit-code", with.busy_exit_code,
           "Exit code if the lock is busy or not free in time")
       .type("N")
@@ -62,7 +63,7 @@ void add_hold(Command& root, Arguments& all) {
   app.add("--if-ordinal-below", with.if_ordinal_below,
           "Only if the number of the note is below N; else superseded")
       .type("N");
-  app.add("--progress", with.progress, "Also the lines waiting and renewed");
+  app.add("--progress", with.progress, "Also print the lines waiting and renewed");
   add_metrics(app, with.metrics);
   add_common(app, all);
   does(app, all, hold, all.hold);

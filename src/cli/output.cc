@@ -21,9 +21,8 @@
 namespace baton::cli {
 namespace {
 
-// What is said on stderr matters less than what is done: nobody may be kept from ending a command
-// in time by a disk that is full or by a pipe that nobody reads. So this fails silently, and waits
-// for a reader for a moment only.
+// A full disk, or a pipe that nobody reads, must not keep baton from ending a command in time. So
+// writing to stderr fails silently, and waits for a reader for a moment only.
 void write_error_text(std::string_view text) {
   constexpr int kPatience = 200;            // ms, for each piece
   constexpr std::size_t kPiece = PIPE_BUF;  // a pipe that is writable has room for so much

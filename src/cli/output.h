@@ -1,6 +1,6 @@
 #pragma once
 
-// What the command says: text for people or one JSON document for programs, results on stdout,
+// The output of a command: text for people or one JSON document for programs, results on stdout,
 // errors and progress on stderr.
 
 #include <cstddef>

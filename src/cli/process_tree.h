@@ -13,7 +13,7 @@ namespace baton::cli {
 // Those whose parent is `parent`.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
 
-// Whom a signal has reached.
+// The processes that a signal has reached.
 struct Reached {
   bool anybody = false;
   std::vector<pid_t> refused;  // whom we may not signal; a parent comes before its children

@@ -72,7 +72,7 @@ Error with_remedy(Error error) {
       remedy = known.remedy;
     }
   }
-  // What is behind its question says less than the remedy.
+  // The text from libpq's question on says less than the remedy.
   if (const auto question = error.message.find(" Is the server running");
       !remedy.empty() && question != std::string::npos) {
     error.message.resize(question);

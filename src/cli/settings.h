@@ -22,7 +22,7 @@ struct Settings {
 
 struct Context;
 
-// What is empty in `context` was not given. If it comes to the default store, makes its
+// An empty member of `context` was not given. If it comes to the default store, makes its
 // directory, and says what it locks: on a terminal, and elsewhere if the store is new. Refuses
 // memory:, whose locks would end with the command.
 [[nodiscard]] Result<Settings> resolve_settings(const Context& context);

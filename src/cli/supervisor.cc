@@ -18,18 +18,21 @@ namespace {
 // Between SIGTSTP and SIGSTOP.
 constexpr Millis kTimeToTidyTheTerminal{50};
 
-// Between the loss signal and the moment the store may give the lock away lies the margin. What
-// still runs has to be gone before that; killing and collecting it takes a little time too.
+// The margin is the time from the loss signal until the store may give the lock away. All processes
+// of the command must have ended by then; this part of the margin is for SIGKILL and for collecting
+// them.
 constexpr Millis kTimeToKill{100};
 
-// The watcher ends the command only if we have not begun to: that part of the margin later.
+// The watcher acts later than we do, by this part of the margin (a fifth), so that it ends the
+// command only if we have not begun to.
 constexpr int kWatcherIsLaterBy = 5;
 
-// What has just ended takes a moment until the watcher has told us.
+// So many rounds of SIGKILL may reach nobody before we give up: the watcher tells us a moment late
+// that a process has ended.
 constexpr int kRoundsInVain = 100;
 
-// Nearly every command leaves nothing behind, and the watcher says so at once. Only what it does
-// not say so of is looked for.
+// When the command has ended, the watcher has this long to report that it left no process behind,
+// as is nearly always so. Otherwise the processes that are left are asked to end.
 constexpr Millis kTimeToReportNoneLeft{20};
 
 Millis time_to_end(Millis grace, Millis ttl) {
@@ -139,8 +142,8 @@ int Supervisor::poll_for() const {
   return static_cast<int>(std::max(std::chrono::ceil<Millis>(next - now), Millis(0)).count());
 }
 
-// From time to time, because a lease that is lost does not tell any more until when it was ours: we
-// may hear of the loss late, after a stop or a suspend. The watcher is told each time.
+// Called from time to time, because a lost lease no longer tells until when it was ours, and after
+// a stop or a suspend we may hear of the loss late. Tells the watcher each time.
 bool Supervisor::look_at_lease() {
   const Instant now = BootClock::now();
   const Millis left = lease_.remaining();
@@ -175,7 +178,8 @@ void Supervisor::end_at(Instant kill_at) {
   child_.ends_by(kill_at);
 }
 
-// The kernel has killed the command then. What it started is ended too: nobody would watch it.
+// The kernel has killed the command then. The processes that it started are ended too, because
+// nobody would watch them.
 void Supervisor::watcher_was_killed() {
   warn_("the process that watches over the command was killed, and the command with it");
   end_at(BootClock::now());
@@ -194,7 +198,7 @@ void Supervisor::pass_on(const signalfd_siginfo& signal) {
   const int number = static_cast<int>(signal.ssi_signo);
   if (number == SIGCHLD) return;
   if (ends(signal)) asked_to_end_ = true;
-  // What was stopped with us does not go on if the lock ran out meanwhile.
+  // A command that was stopped with us is not continued if the lock ran out meanwhile.
   const bool too_late = number == SIGCONT && !lease_.valid();
   if (!from_terminal(signal) && !too_late) tell(child_.signal(number));
   if (number != SIGTSTP) return;

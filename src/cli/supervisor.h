@@ -50,7 +50,7 @@ class Supervisor {
   // The same for a command that gets no signals of ours.
   Supervisor(Child& child, const Lease& lease, Millis grace, Warn warn);
 
-  // What else ends the command: SIGTERM, and SIGKILL after the grace. Before wait().
+  // Other reasons to end the command, by SIGTERM, and SIGKILL after the grace. Set before wait().
   struct Limits {
     std::stop_token stop;           // when it fires
     Millis timeout{0};              // so long after wait() has begun; 0: never

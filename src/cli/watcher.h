@@ -75,7 +75,7 @@ struct WatchedCommand {
 // that the command calls after a change of directory still locks in the same file.
 [[nodiscard]] std::string store_variable(std::string_view variable);
 
-// What the watcher does from when it was forked. `socket` is a SOCK_SEQPACKET; its other end is
+// The whole life of the watcher, from the fork on. `socket` is a SOCK_SEQPACKET; its other end is
 // baton's alone.
 [[noreturn]] void watch(int socket, Trust& trust, const WatchedCommand& command);
 

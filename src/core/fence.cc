@@ -56,7 +56,7 @@ std::string print_fence_tokens(std::span<const FenceToken> tokens) {
 
 Result<std::vector<FenceToken>> parse_fence_tokens(std::string_view text) {
   if (text.size() > kMaxTextBytesOfFence) return not_a_lease();
-  // What is nested deeper than a lease is not even kept.
+  // Does not keep values that are nested deeper than those of a lease.
   const auto shallow = [](int depth, json::parse_event_t, const json&) { return depth <= 2; };
   const json list = json::parse(text.begin(), text.end(), shallow, false);
   if (!list.is_array()) return not_a_lease();

@@ -31,7 +31,7 @@ inline constexpr StoreTime kFurthestStoredTime{std::int64_t{1} << 60};
 // The schema lives in the note of this name; the note's ordinal is the schema's version.
 inline constexpr std::string_view kSchemaKey = "BATON:schema";
 
-// What a holder and a waiter have in common.
+// The part that a holder and a waiter share.
 struct Claimant {
   GrantId grant;
   Mode mode = Mode::X;
@@ -95,7 +95,7 @@ struct Wake {
   bool operator==(const Wake&) const = default;
 };
 
-// What a store has to do after a step, besides writing the state.
+// The work of a store after a step, besides writing the state.
 struct Effects {
   std::vector<Wake> wakes;
   bool durable = false;  // something was granted, renewed or noted: must survive a crash

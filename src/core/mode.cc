@@ -55,7 +55,7 @@ bool covers(Mode held, Mode asked) {
 Mode supremum(Mode a, Mode b) {
   if (covers(a, b)) return a;
   if (covers(b, a)) return b;
-  // What is left: IX with S or U. Both are covered by SIX.
+  // Only IX with S or U is left. SIX covers both.
   return Mode::SIX;
 }
 

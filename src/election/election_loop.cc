@@ -14,8 +14,8 @@ namespace {
 constexpr Millis kFirstBackoff{1'000};
 constexpr Millis kMostBackoff{30'000};
 
-// The election itself is at fault: no store would ever hold it, or this one not under the policy
-// that this process knows. All else is a store in trouble, and passes.
+// Errors that no retry cures: the election is not valid, or this store refuses it under the policy
+// that this process knows. Any other error is a store in trouble, which passes.
 bool hopeless(const Error& error) {
   switch (error.code) {
     case Code::bad_name:
@@ -240,8 +240,8 @@ void ElectionLoop::do_work(Term& term, Leadership& leadership, const Elector::Wo
   }
 }
 
-// Lets the lock go to whom it shall go. Of a lease that was lost it acknowledges the loss, so that
-// the next leader need not wait for the TTL. True if somebody had asked for that.
+// Releases the lock, to the successor if there is one. If the lease was lost, that acknowledges the
+// loss, so that the next leader need not wait for the TTL. True if somebody had revoked the lease.
 bool ElectionLoop::hand_over(Term& term) {
   std::string successor = term.successor();
   bool revoked = false;
@@ -259,8 +259,8 @@ bool ElectionLoop::hand_over(Term& term) {
   if (!successor.empty()) {
     if (auto released = term.lease().release({.to = successor})) return revoked;
   }
-  // Without a successor, or with one that has gone meanwhile. What fails here is repeated in the
-  // background, and ends by its TTL at the latest.
+  // Without a successor, or with one that has gone meanwhile. A release that fails is repeated in
+  // the background; the lock ends by its TTL at the latest.
   (void)term.lease().release();
   return revoked;
 }
@@ -287,7 +287,7 @@ Millis ElectionLoop::pause_after(Ending ending, bool revoked) {
   return cooldown();
 }
 
-// Where others wait in no queue, each of them must have had its try before we have ours.
+// In a store without a queue, every other candidate must get a try before this replica tries again.
 Millis ElectionLoop::cooldown() const {
   return has_queue_ ? options_.cooldown : std::max(options_.cooldown, 2 * options_.retry_interval);
 }

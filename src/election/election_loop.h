@@ -17,8 +17,8 @@
 
 namespace baton::election {
 
-// What an Elector does. Shared with the threads that run it, so that one whose work never returns
-// outlives the Elector without harm to us.
+// The implementation of Elector. Shared with the threads that run it, so that it stays valid if the
+// work never returns and the Elector is destroyed.
 class ElectionLoop : public std::enable_shared_from_this<ElectionLoop> {
  public:
   ElectionLoop(LockClient locks, std::string_view election, ElectorOptions options);

@@ -1,4 +1,4 @@
-// Who leads, and asking it to go: for electors and for operators alike.
+// Finds the leader, and asks it to resign or to transfer: for electors and for operators.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kSubject = "leader";
 constexpr std::string_view kPredicate = "leading";
 
-// One that has been handed the lock and has not come for it yet does not lead.
+// A candidate that was handed the lock and has not claimed it does not lead yet.
 const HolderInfo* leading(const LockInfo& info) {
   const auto it =
       std::find_if(info.holders.begin(), info.holders.end(),

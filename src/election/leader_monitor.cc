@@ -94,8 +94,8 @@ Instant LeaderMonitor::watch_work(std::unique_lock<std::mutex>& lock) {
   return Instant::max();
 }
 
-// The wait for the lock goes on through any outage of the store. So that somebody hears of it, the
-// first look that fails is told.
+// The wait for the lock goes on through an outage of the store, so on_error is told of the first
+// look that fails.
 void LeaderMonitor::look(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const auto leader = leader_of(locks_, lock_name_, kLookTimeout);

@@ -6,8 +6,8 @@
 
 namespace baton::election {
 
-// What somebody outside wants of the leader travels as the reason of a break: every store has it,
-// and people read it in `baton lock show`. A leader that finds another reason just ends its term.
+// A request to the leader is sent as the reason of a break: every store has it, and people read it
+// in `baton lock show`. A leader that finds another reason just ends its term.
 [[nodiscard]] std::string resign_order(const std::string& why);
 [[nodiscard]] std::string transfer_order(const std::string& node);
 

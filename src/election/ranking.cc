@@ -139,7 +139,7 @@ void Ranking::keep_entry() {
   if (lease) entry_ = std::move(*lease);
 }
 
-// Errors are no matter of ours: we look again.
+// Ignores errors, because the next look tries again.
 void Ranking::take_over() {
   const auto leader = leader_of(locks_, election_, kLookTimeout);
   if (!leader || !*leader || (*leader)->leaving || (*leader)->node == locks_.owner()) return;

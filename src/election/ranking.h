@@ -12,7 +12,7 @@
 
 namespace baton::election {
 
-// Who of the candidates should lead, where electors have a priority.
+// Which candidate should lead, where electors have a priority.
 //
 // A queue in a store knows no priorities. So every elector that has one holds the lock
 // leader-candidate/{election}/{id} while it runs, with its priority in the metadata; who waits in
@@ -34,7 +34,7 @@ class Ranking {
   void start(const LockName& election);
   void stop();
 
-  // What is said of this replica while it leads.
+  // The metadata of this replica's lock while it leads.
   [[nodiscard]] Metadata metadata() const;
 
   // The candidate that waits and has the highest priority; of several, the first in the queue.
@@ -48,7 +48,7 @@ class Ranking {
   // The best candidate, if its priority is above ours.
   [[nodiscard]] std::optional<std::string> outranked_by();
 
-  // Who has asked this replica to go does not want it to take over again: it preempts nobody
+  // Somebody asked this replica to go, so it must not take over again at once: it preempts nobody
   // until the queue has let it lead once more.
   void was_asked_to_go() { may_preempt_ = false; }
   void leads() { may_preempt_ = true; }

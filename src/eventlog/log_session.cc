@@ -11,7 +11,8 @@ constexpr const char* kRowColumns =
     " coalesce(p.position, 0), p.status = 'RUNNING', p.attempts, coalesce(p.rebuild_status, ''),"
     " coalesce(p.rebuild_position, 0)";
 
-// Who has opened the log, or a partition or child of it, for writing. Named by virtualtransaction.
+// The transactions that have opened the log, or a partition or child of it, for writing. Named by
+// virtualtransaction.
 const sql::Statement& holders_statement() {
   static const sql::Statement statement(
       "WITH RECURSIVE log (relid) AS ("

@@ -45,7 +45,7 @@ class BATON_EXPORT LogSession {
   // The row, and the frontier as of now. Outside of any transaction.
   Result<ProcessorRow> look();
   [[nodiscard]] Position frontier() const { return frontier_.position(); }
-  // Who stalls the frontier, in words, with pid and age; empty if nobody does.
+  // The transaction that stalls the frontier, in words, with pid and age; empty if none does.
   Result<std::string> stalled_by();
 
   // Of a batch: fenced, with the row locked.

@@ -1,7 +1,7 @@
 #pragma once
 
-// What those that read and write the tables of the event log have in common. The tables themselves
-// are in postgres_tables.sql and sqlite_tables.sql.
+// Shared by all that read and write the tables of the event log. The tables themselves are in
+// postgres_tables.sql and sqlite_tables.sql.
 
 #include <string_view>
 #include <utility>

@@ -47,7 +47,8 @@ struct Response {
 [[nodiscard]] BATON_EXPORT Response error_response(int status, std::string_view code,
                                                    std::string_view message);
 
-// What the server itself answers, in the place of a handler: no such path, too large, too busy.
+// Makes the answers that the server gives in the place of a handler: no such path, too large, too
+// busy.
 using Refusal =
     std::function<Response(int status, std::string_view code, std::string_view message)>;
 

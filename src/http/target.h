@@ -12,7 +12,7 @@ namespace baton::http {
 inline constexpr std::size_t kMaxSegments = 32;
 inline constexpr std::size_t kMaxQueryPairs = 64;
 
-// What a request line asks for, taken apart.
+// The target of a request line, taken apart.
 struct RequestTarget {
   std::string path;                   // as sent
   std::vector<std::string> segments;  // decoded; "/" has none

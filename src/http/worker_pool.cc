@@ -60,7 +60,7 @@ void WorkerPool::work() {
     try {
       job();
     } catch (const std::exception&) {
-      // What the job was to answer answers for itself when it is destroyed: see http::Reply.
+      // The job's http::Reply answers with an error when it is destroyed.
     }
   }
 }

@@ -21,8 +21,8 @@ void Attempt::fail(const Error& error) {
   result_.ended = is_conflict(database_->sqlstate()) ? Ended::conflict : Ended::away;
 }
 
-// What the server refuses only now, as a deferred constraint does, a handler has written: nothing
-// comes of waiting.
+// An error that comes only with the COMMIT, as of a deferred constraint, is due to what a handler
+// wrote: waiting would not help.
 void Attempt::fail_commit(const Error& error) {
   fail(error);
   if (result_.ended == Ended::away && !error.retryable && !error.in_doubt) {

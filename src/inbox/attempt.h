@@ -16,7 +16,7 @@
 
 namespace baton::inbox {
 
-// What all attempts of a consumer share, and what outlives it if a handler never returns.
+// Shared by all attempts of a consumer; outlives the consumer if a handler never returns.
 struct Handlers {
   Consumer::Handler handler;
   std::function<void(Handling&)> on_give_up;
@@ -77,12 +77,12 @@ class Attempt {
   [[nodiscard]] const AttemptResult& result() const { return result_; }
   [[nodiscard]] const HandlerLimit& limit() const { return limit_; }
   [[nodiscard]] const std::shared_ptr<sql::Connection>& database() const { return database_; }
-  // Of the batch, the one that is in the handler; also while it runs.
+  // The index in the batch of the event that a handler works on. May be called while it runs.
   [[nodiscard]] std::size_t current() const { return current_; }
-  // What is to become of the batch if all goes well; also while a handler runs.
+  // What becomes of each event of the batch if all goes well. May be called while a handler runs.
   [[nodiscard]] const std::vector<Fate>& decided() const { return decided_; }
-  // The transaction of the batch as the server knows it, until it is the consumer that commits it;
-  // 0: none that could be looked up. Also while a handler runs.
+  // The id of the batch's transaction at the server, until the consumer itself commits it; 0: there
+  // is none to look up. May be called while a handler runs.
   [[nodiscard]] std::int64_t transaction() const { return transaction_; }
 
  private:
@@ -111,7 +111,8 @@ class Attempt {
   HandlerLimit limit_;
   std::atomic<std::size_t> current_{0};
   std::atomic<std::int64_t> transaction_{0};
-  // Written before the first handler is given its limit: who sees that sees this.
+  // Written before the first handler gets its time limit, so a thread that sees the limit sees
+  // this.
   std::vector<Fate> decided_;
   AttemptResult result_;
 };

@@ -27,9 +27,9 @@ constexpr std::size_t kDeadLettersAtOnce = 100;
 constexpr std::int64_t kForgottenAtOnce = 1'000;
 constexpr int kRetriesAtOnce = 32;
 constexpr int kMaxAbandoned = 8;
-// Unsettled deliveries of each lane of an ordered consumer, the same for all its replicas: RabbitMQ
-// puts what comes back behind what came back before, and only of consumers with one prefetch that
-// is the order in which it was delivered.
+// Unsettled deliveries of each lane of an ordered consumer. All its replicas must have the same
+// number: RabbitMQ puts returned messages behind those that were returned before, which is the
+// order of delivery only if all consumers have the same prefetch.
 constexpr std::size_t kLanePrefetch = 8;
 // How long a claimed retry is left alone, on top of the time of its handler; no longer than that.
 constexpr Millis kMaxClaimMargin{10'000};
@@ -117,7 +117,7 @@ Result<void> ConsumerLoop::declare() {
   return broker_->declare(all, BootClock::now() + kBrokerCall);
 }
 
-// Where its events come from.
+// The queues that its events come from.
 std::vector<std::string> ConsumerLoop::queues(const std::string& suffix) const {
   if (!options_.ordered) return {options_.queue + suffix};
   std::vector<std::string> all;
@@ -139,8 +139,8 @@ Result<void> ConsumerLoop::run(std::stop_token stop) {
     }
   }
   settle();
-  // What was not begun goes back to the queue, for others. That of an ordered consumer goes back
-  // with what it has not even taken, in one order, when the subscription ends.
+  // Deliveries that were not begun go back to the queue, for other consumers. Those of an ordered
+  // consumer go back when the subscription ends, in one order with those that it has not taken.
   if (!options_.ordered) {
     for (const Delivery& delivery : in_hand_) {
       to_acknowledge_.push_back({delivery.tag, Settle::requeue});
@@ -157,7 +157,8 @@ Result<void> ConsumerLoop::run(std::stop_token stop) {
 
 void ConsumerLoop::turn() {
   if (!connect_database() || !subscribe()) return;
-  // What the broker gave up on while nobody could work came before what it has left.
+  // Messages that the broker gave up on while no consumer could work are older than those in its
+  // queue.
   if (options_.ordered && std::exchange(is_new_, false)) {
     while (move_dead_letters(options_.poll_interval) && !stopping()) {
     }
@@ -208,13 +209,13 @@ void ConsumerLoop::nap(Millis time) {
 void ConsumerLoop::pause(const std::string& why) {
   if (!paused_) note(ConsumerNote::Kind::paused, "CONSUMER_PAUSED", nullptr, 0, why);
   paused_ = true;
-  database_.reset();  // what its state is nobody knows
+  database_.reset();  // its state is unknown
   database_nap_ = std::clamp(database_nap_ * 2, kMinNap, kMaxNap);
   nap(database_nap_);
 }
 
 bool ConsumerLoop::connect_database() {
-  // What is in hand is finished also when it is told to stop.
+  // Deliveries in hand are finished even after a stop, on the connection that is open.
   if (database_ != nullptr && database_->usable() && database_->idle()) return true;
   while (!stopping()) {
     database_.reset();
@@ -380,7 +381,8 @@ void ConsumerLoop::count_inbox() {
   tell_user(counted);
 }
 
-// What the broker itself gave up on. True if there was some, and there may be more.
+// Moves messages that the broker itself gave up on into inbox_events. True if there were some, and
+// there may be more.
 bool ConsumerLoop::move_dead_letters(Millis wait) {
   const auto drop = [&] {
     dead_letters_.reset();
@@ -426,7 +428,7 @@ void ConsumerLoop::note(ConsumerNote::Kind kind, std::string_view message, const
              .occurred_at = occurred_at});
 }
 
-// What it throws must not decide about events.
+// An exception of the callback must not decide about events.
 void ConsumerLoop::tell_user(const ConsumerNote& note) const {
   if (!options_.on_note) return;
   try {

@@ -1,4 +1,4 @@
-// What a consumer does with deliveries and due retries.
+// The half of ConsumerLoop that handles deliveries and due retries.
 
 #include <algorithm>
 #include <random>
@@ -23,7 +23,7 @@ constexpr std::uint32_t kCrashes = 3;
 
 Decision bury_it(Ledger ledger, Aggregate) { return bury(ledger); }
 
-// Those that were in each other's way are not again.
+// Random, so that transactions that conflicted do not conflict again.
 Millis conflict_pause() {
   thread_local std::minstd_rand random{std::random_device{}()};
   return Millis{1 + static_cast<int>(random() % 30)};
@@ -238,7 +238,7 @@ void ConsumerLoop::process_batch(std::vector<Incoming> batch) {
     if (!fail_fresh(culprit, result.why)) in_hand_.push_front(std::move(culprit.delivery));
     return;
   }
-  // Which of the others would have failed, too, nobody knows.
+  // Nobody knows which of the others would have failed too.
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (stopping() || failure_ || breaker_.open()) {
       return put_back(batch.begin() + static_cast<std::ptrdiff_t>(i));

@@ -48,7 +48,7 @@ enum class Status : std::uint8_t { retry, held, dead, discarded };
 struct Trouble {
   Status status = Status::retry;
   int retries = 0;         // that have begun
-  std::int64_t claim = 0;  // only who knows the latest may go on; it never goes back
+  std::int64_t claim = 0;  // an attempt goes on only with the latest; never decreases
   bool operator==(const Trouble&) const = default;
 };
 
@@ -58,7 +58,8 @@ struct RetryLimits {
   Millis claim_lead{0};        // how long a claimed retry is left alone: longer than a handler runs
   Millis breaker_patience{0};  // so long after its first failure an event's probes use no attempt
 
-  // What was redriven, or kept before it was handled, is tried once also where nothing is retried.
+  // A row that was redriven, or stored before it was handled, is tried once even if max_retries is
+  // 0.
   [[nodiscard]] int last_retry() const { return std::max(max_retries, 1); }
 
   [[nodiscard]] Millis delay_before(int retry) const {
@@ -106,11 +107,11 @@ struct Arrived {
 // Its handler has failed and was rolled back.
 [[nodiscard]] BATON_EXPORT Decision fail_delivery(Ledger ledger, const RetryLimits& limits,
                                                   Aggregate aggregate = Aggregate::free);
-// What the broker gave up on, or delivers again and again because the handler kills its process:
-// kept here first, due at once.
+// A message that the broker gave up on, or delivers again and again because its handler kills the
+// process: stored first, due at once.
 [[nodiscard]] BATON_EXPORT Decision keep_first(Ledger ledger,
                                                Aggregate aggregate = Aggregate::free);
-// What is no event. Nobody can compensate for it, so no hook runs.
+// A message that is no event. Nobody can compensate for it, so no hook runs.
 [[nodiscard]] BATON_EXPORT Decision bury(Ledger ledger);
 
 // A due retry: counts the attempt before it starts. With the attempts used up (the last one died,

@@ -1,8 +1,8 @@
 #pragma once
 
-// What those that read and write the tables of the inbox have in common: consumers, retention,
-// `baton inbox` and `baton dlq`. The tables themselves are in postgres_tables.sql and
-// sqlite_tables.sql; what may be written to them when is in protocol.h.
+// Shared by all that read and write the tables of the inbox: consumers, retention, `baton inbox`
+// and `baton dlq`. The tables themselves are in postgres_tables.sql and sqlite_tables.sql;
+// decision.h says what is written to them when.
 
 #include <string_view>
 #include <utility>

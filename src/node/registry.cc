@@ -120,7 +120,7 @@ void forget_gone(LockClient& locks, const std::string& region, WallTime now) {
     if (info.note.text.empty() || live_holder(info) != nullptr) continue;
     if (info.note.ordinal + kRemembered.count() > to_millis(now) / 1000) continue;
     auto name = parse_key(info.key);
-    // What else is known of a live node is held by nobody.
+    // A live node may have other notes, which nobody holds: keep them.
     if (!name || name->resources.empty() || live.contains(name->resources.front())) continue;
     name->predicate = "forgetting";
     auto lease =

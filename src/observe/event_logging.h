@@ -24,7 +24,7 @@ namespace baton::observe {
 [[nodiscard]] BATON_EXPORT LogFields event_fields(const Event& event,
                                                   const std::string& aggregate_key = "aggregateId");
 
-// What the handler logs carries the context of its event.
+// Wraps a handler, so that its log lines carry the context of its event.
 [[nodiscard]] BATON_EXPORT Consumer::Handler in_event_context(
     Consumer::Handler handler, std::string aggregate_key = "aggregateId");
 

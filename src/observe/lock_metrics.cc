@@ -19,7 +19,7 @@ const std::vector<double>& call_buckets() {
   return buckets;
 }
 
-// What was answered to which verb; a series exists once it has been counted.
+// Counts answers by verb and outcome; a series exists once it has been counted.
 class AnswerCounts {
  public:
   explicit AnswerCounts(std::shared_ptr<Metrics> metrics) : metrics_(std::move(metrics)) {}

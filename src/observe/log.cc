@@ -20,7 +20,7 @@ LogFields without_empty(LogFields fields) {
   return fields;
 }
 
-// What cannot be written is dropped: a service does not stop because nobody reads its log.
+// Drops a line that cannot be written: a service does not stop because nobody reads its log.
 void write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());

@@ -52,7 +52,7 @@ class BATON_EXPORT LogScope {
   LogScope(const LogScope&) = delete;
   LogScope& operator=(const LogScope&) = delete;
 
-  // What a line logged here would carry: to open the same scope on another thread.
+  // The fields that a line logged here would carry: to open the same scope on another thread.
   [[nodiscard]] static LogFields current();
 
  private:

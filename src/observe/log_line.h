@@ -1,6 +1,6 @@
 #pragma once
 
-// What a line of a log looks like.
+// The format of a log line.
 
 #include <chrono>
 #include <string>

@@ -47,7 +47,7 @@ class ProcessorMetrics::Impl {
   }
 
  private:
-  // What cannot be read keeps its values.
+  // While the database cannot be read, the gauges keep their values.
   void watch(const std::stop_token& stop) const {
     const Counter failures =
         metrics_->counter("baton_processor_read_failures_total",

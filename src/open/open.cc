@@ -130,9 +130,9 @@ Result<LockClient> open(std::string_view url, ClientOptions options) {
   return LockClient::make(std::move(*store), std::move(options));
 }
 
-// What stands behind the first ':' of the user part up to the last '@', and any password option. A
-// password may have characters in it that should have been escaped: rather too much is hidden than
-// a piece of it shown.
+// Hides the text from the first ':' of the user part to the last '@', and any password option. A
+// password may contain characters that should have been escaped, so this rather hides too much than
+// shows a piece of it.
 std::string redact_url(std::string_view url) {
   std::vector<bool> hidden(url.size());
   const auto hide = [&](std::size_t begin, std::size_t end) {

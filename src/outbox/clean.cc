@@ -81,7 +81,7 @@ class Slot {
     return rows->empty() ? std::string() : rows->front().text(0);
   }
 
-  // What the slot holds is decided behind the lock: nobody can add or change an event meanwhile.
+  // Looks into the slot once it is locked, when nobody can add or change an event.
   Result<void> empty() {
     std::string why;
     std::int64_t rows = 0;

@@ -45,7 +45,8 @@ struct Cleaned {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-// What a role that may read and update the outbox also needs to clean it on PostgreSQL.
+// The GRANT statement that a role which may read and update the outbox also needs, to clean it on
+// PostgreSQL.
 [[nodiscard]] BATON_EXPORT std::string clean_grants();
 
 // Blocks for a few statements. `bad_request`: the retention is out of range. `now`: for tests; the

@@ -1,7 +1,7 @@
 #pragma once
 
-// What those that read and write the tables of the outbox have in common: add, relay, retention,
-// `baton outbox`. The tables themselves are in postgres_tables.sql and sqlite_tables.sql.
+// Shared by all that read and write the tables of the outbox: add, relay, retention, `baton
+// outbox`. The tables themselves are in postgres_tables.sql and sqlite_tables.sql.
 
 #include <cstdint>
 #include <limits>
@@ -25,7 +25,7 @@ inline constexpr std::string_view failed = "FAILED";
 inline constexpr std::string_view discarded = "DISCARDED";
 }  // namespace status
 
-// What of an event is published, in the order of EventColumn.
+// The columns of an event that are published, in the order of EventColumn.
 inline constexpr std::string_view kEventColumns =
     "event_id, type, aggregate_type, aggregate_id, exchange, routing_key, payload, headers,"
     " correlation_id, causation_id, traceparent, version";

@@ -11,8 +11,8 @@ namespace {
 constexpr Millis kFirstBackoff{1'000};
 constexpr Millis kMostBackoff{30'000};
 
-// This set can never be divided as it is: no store would allow it, or this one not under the policy
-// that this process knows. All else is a store in trouble, and passes.
+// Errors that no retry cures: the set is not valid, or this store refuses it under the policy that
+// this process knows. Any other error is a store in trouble, which passes.
 bool is_hopeless(const Error& error) {
   switch (error.code) {
     case Code::bad_name:

@@ -20,10 +20,10 @@
 
 namespace baton::partitions {
 
-// What a Partitions does: looks at the store, asks plan.h what to do, and does it. One thread, the
-// one that calls run(), decides everything. The threads of the client and of the workers only leave
-// it events and wake it. Shared with all of them, so that a Member whose work never returns
-// outlives its Partitions without harm.
+// The implementation of Partitions: looks at the store, asks plan.h what to do, and does it. One
+// thread, the one that calls run(), decides everything. The threads of the client and of the
+// workers only leave it events and wake it. Shared with all of them, so that a Member whose work
+// never returns outlives its Partitions without harm.
 class Member : public std::enable_shared_from_this<Member> {
  public:
   Member(LockClient locks, std::string_view set, std::size_t count, PartitionOptions options);

@@ -69,7 +69,8 @@ Result<bool> Member::join(Look& seen) {
   return true;
 }
 
-// The count of the oldest member stands, and of those that still drain after they have left.
+// Why this replica may not take part, empty if it may: an older member divides the set by another
+// count, or so does an owner that has left and still drains.
 std::string Member::kept_out_by(const Look& seen) const {
   const auto says = [this](const SeenLock& lock) {
     return "'" + lock.holder.owner + "' divides '" + name_ + "' by " + std::to_string(lock.count) +

@@ -64,8 +64,8 @@ class Decision {
     return has - std::min(has, quota_of(node));
   }
 
-  // Those that came last go first: what a member took beyond its quota moves on, and what it has
-  // had for long stays.
+  // The newest grants first: partitions that a member took beyond its quota move on, and those that
+  // it has had for long stay.
   [[nodiscard]] std::vector<std::size_t> latest_first(std::vector<std::size_t> some) const {
     std::stable_sort(some.begin(), some.end(), [this](std::size_t a, std::size_t b) {
       return view_.partitions[a].token > view_.partitions[b].token;
@@ -111,7 +111,7 @@ class Decision {
     }
   }
 
-  // Of the waits, keeps those that a holder will serve, as far as they are needed.
+  // Keeps the waits that a holder will serve, as far as they are needed, and withdraws the others.
   void withdraw() {
     for (std::size_t i = 0; i < count(); ++i) {
       const Seen& seen = view_.partitions[i];
@@ -127,8 +127,8 @@ class Decision {
     }
   }
 
-  // Asks each holder for no more than it has above its quota, and rather for what nobody else
-  // waits for.
+  // Asks each holder for no more than it has above its quota, and prefers partitions that nobody
+  // else waits for.
   void wait() {
     std::vector<std::size_t> candidates;
     for (const auto& [holder, held] : held_by_) {

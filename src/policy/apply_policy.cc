@@ -203,7 +203,7 @@ bool same_content(Policy a, const Policy& b) {
   return a == b;
 }
 
-// What the store has when the change begins.
+// The policy in the store when the change begins.
 struct Before {
   Note note;
   Policy policy;

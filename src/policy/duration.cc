@@ -21,7 +21,7 @@ constexpr std::array<Unit, 4> kUnits = {Unit{"h", 3'600'000}, Unit{"m", 60'000},
 constexpr std::int64_t kMost = 1000LL * 3'600'000;
 
 Error bad_duration(std::string_view text) {
-  // What cannot be shown on one line is not repeated.
+  // A text that cannot be shown on one line is not repeated in the error.
   const bool showable = text.size() <= 64 && is_valid_utf8_text(text) &&
                         text.find_first_of("\r\n\t\x1b") == std::string_view::npos;
   return {.code = Code::bad_request,

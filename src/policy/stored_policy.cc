@@ -106,7 +106,7 @@ Policy policy_from(const json& document) {
   return policy;
 }
 
-// What cannot be read may well say who conflicts, so nobody may lock by a guess.
+// The part that cannot be read may decide who conflicts, so no lock is granted without it.
 Error unreadable(const std::string& what) {
   return {.code = Code::bad_store,
           .message = "the store's policy has something this Baton cannot read (" + what +

@@ -140,8 +140,8 @@ void Engine::turn() {
 }
 
 Result<bool> Engine::work() {
-  // What is in memory goes out before the database is asked, and what was confirmed meanwhile makes
-  // room behind it, so that the broker always has something to do. (A third time, between marks and
+  // Publishes events in memory before the database is asked, and again at the end, when confirms
+  // have made room, so that the broker always has something to do. (A third time, between marks and
   // look, sends smaller batches and is slower.)
   bool done = false;
   for (const auto step : {&Engine::refill, &Engine::take_over_lanes, &Engine::write_marks,

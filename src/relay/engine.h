@@ -41,7 +41,7 @@ namespace baton::relay {
 // Between tries to reach a database or broker that is away.
 inline constexpr Millis kFirstBackoff{100};
 inline constexpr Millis kMaxBackoff{1'000};
-// A route that does not answer, each lane with one message.
+// How often each lane tries a route that does not answer, with one message.
 inline constexpr Millis kAskAgain{60'000};
 
 class Engine {
@@ -57,11 +57,11 @@ class Engine {
   // The work of a partition. Returns when it is over.
   void serve(Partition& partition, const std::stop_token& stop);
 
-  // That of the tables, once they were open.
+  // LaneTables::identity(), once the tables have been open.
   [[nodiscard]] std::string identity() const;
   void wait_for_identity(const std::stop_token& stop) const;
 
-  // Whether this replica is the one that does what one replica does for all.
+  // Whether this replica owns lane 0: its owner does the work that one replica does for all.
   [[nodiscard]] bool has_first_lane() const;
 
   [[nodiscard]] RelayStats stats() const;

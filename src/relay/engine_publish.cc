@@ -50,7 +50,7 @@ void Engine::broker_trouble(const Error& error) {
 
 bool Engine::can_publish(Instant now) {
   if (now < publish_at_) return false;
-  // What is declared may be gone when the broker comes back.
+  // Exchanges and queues may be gone when the broker comes back.
   if (publisher_ && !publisher_->state().connected) declared_ = false;
   auto ready = prepare_publisher();
   if (ready && !publisher_->state().blocked) ready = visit_broker(now);
@@ -145,7 +145,8 @@ void Engine::send(Outbound& out) {
   auto first =
       publisher_->publish({out.messages.data(), out.rows.size()}, BootClock::now() + kPublishLimit);
   if (!first) {
-    // What may have been sent is read and published once more; its confirms belong to nothing.
+    // Messages that may have been sent are published once more; confirms of the first ones are
+    // ignored.
     for (const InFlight& row : out.rows) {
       window_.remove(row.row.bytes);
       row.lane->look->confirm(row.row.position, PublishOutcome::unknown, {}, BootClock::now());
@@ -217,7 +218,8 @@ void Engine::give_up_on(InFlight& sent, Instant now) {
   count(InFlight(sent), {.outcome = PublishOutcome::refused, .why = why});
 }
 
-// With the connection what is pending at the route goes too, so that nobody knows how it is.
+// `unknown` means that the connection broke, and nobody knows whether the route answers again: it
+// stays shut, but is tried at once.
 void Engine::confirmed_late(InFlight&& sent, const Confirm& confirm, Instant now) {
   --overdue_;
   const auto route = silent_routes_.find(sent.row.route);
@@ -328,7 +330,7 @@ Result<bool> Engine::write_marks() {
     if ((*lane)->look->unwritten() > 0) unwritten_since_ = now;
     held = held || (*lane)->look->held() > 0;
   }
-  // What waited behind a row that is SENT now is due: do not wait for the next second.
+  // Events that waited behind a row that is SENT now are due: look before the next regular time.
   if (held) {
     const auto pause = std::max<BootClock::duration>(Millis(2), heads_took_ * 5);
     heads_at_ = std::min<Instant>(heads_at_, BootClock::now() + pause);

@@ -73,7 +73,7 @@ struct LaneBatch {
   Batch batch;
 };
 
-// What waits in the table, for people and metrics. Counted up to kMaxCounted.
+// The events that wait in the table, for people and metrics. Counted up to kMaxCounted.
 inline constexpr std::int64_t kMaxCounted = 10'000;
 struct Waiting {
   std::int64_t pending = 0;  // all that is to be published, held and retried events included
@@ -90,7 +90,7 @@ class LaneTables {
   virtual Result<void> open(Deadline by) = 0;
   virtual void close() = 0;
 
-  // What tells this outbox from all others, for the name of its lanes.
+  // Tells this outbox from all others; the default name of its lanes is made from it.
   virtual std::string identity() const = 0;
 
   // Raises the lane's fence and reads what a new owner begins with. `fenced`.

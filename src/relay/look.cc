@@ -125,7 +125,7 @@ void Look::add_heads(const std::vector<Head>& heads, Instant now) {
   std::set<std::string> held;
   for (const Head& head : heads) {
     held.insert(head.row.aggregate);
-    // What has been decided and is not written yet cannot be seen in the index.
+    // A mark that is decided but not written yet does not show in the index.
     const bool known =
         unwritten.contains(head.row.aggregate) || queues_.contains(head.row.aggregate);
     if (!head.due || known || !may_ask(head.row.route, now)) continue;

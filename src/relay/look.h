@@ -82,8 +82,8 @@ struct Head {
   bool due = false;
 };
 
-// What is in the index is due if it is its aggregate's head, PENDING, and its time has come. Held
-// rows have no time of their own: they are due when they have become the head.
+// A row in the index is due if it is the head of its aggregate, PENDING, and its time has come.
+// Held rows have no time of their own: they are due when they have become the head.
 [[nodiscard]] BATON_EXPORT bool is_due(bool pending, bool held, bool time_has_come);
 
 struct Mark {

@@ -406,7 +406,8 @@ Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_row
     auto stored = read_event(row, 2);
     const auto page = stored ? pages.find(stored->lane) : pages.end();
     if (page == pages.end()) continue;
-    // What another lane has not read yet may be read here.
+    // One statement reads for all lanes: a row that this lane has read before may come again
+    // because another lane has not read it yet.
     if (by_lane.at(stored->lane)->read.known.shows(stored->row.xid)) continue;
     slots_[stored->lane] = row.integer(2 + kStoredColumns);
     const Position position = stored->row.position;

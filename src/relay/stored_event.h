@@ -21,7 +21,7 @@ inline constexpr std::size_t kStoredColumns = 6 + outbox::kEventColumnCount;
 
 [[nodiscard]] std::optional<StoredEvent> read_event(sql::Row& row, std::size_t at);
 
-// What a full queue refuses: the unit that backs off.
+// The route of a message: the unit that backs off when a queue is full.
 [[nodiscard]] std::string route_of(const std::string& exchange, const std::string& routing_key);
 
 }  // namespace baton::relay

@@ -325,7 +325,7 @@ class WaitingCount {
   const LockName name_;
 };
 
-// What a blocked caller and the wait hub share.
+// Shared by a blocked caller and the wait hub.
 struct WaitSlot {
   std::mutex mutex;
   std::condition_variable signal;

@@ -85,7 +85,8 @@ class Judge {
       later.due = due;
       return later;
     }
-    // Who comes late has most likely been overtaken, like who is not the first.
+    // A node that comes late has most likely been overtaken, as has one that is not the first in
+    // turn: it looks before it starts the fire.
     const bool sure = behind == Millis(0) && now_ - mine <= around_.rank_step;
     if (!sure && view_.seen_at < mine) {
       Decision look = look_at(now_);

@@ -156,7 +156,7 @@ void Engine::saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Mo
     const auto it = jobs_.find(name);  // it may have been removed meanwhile
     if (it != jobs_.end()) take_in(*it->second, info_of(name), began, moment);
   }
-  // Who still wants to look has not been looked at.
+  // A job that is still in wanting_ was not in this look, so another one is needed.
   look_wanted_ = !looking_at_.empty() && !wanting_.empty();
 }
 

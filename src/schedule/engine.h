@@ -56,7 +56,8 @@ class Engine {
   // When tick() has something to do, as things stand.
   [[nodiscard]] Instant next() const;
 
-  // What was found where tick() wanted to look; `began` is when the look was begun.
+  // The jobs that tick() wanted to look at, as the store has them; `began` is when the look was
+  // begun.
   void saw_jobs(const std::vector<LockInfo>& jobs, Instant began, const Moment& moment);
   void look_failed(const Moment& moment);
   void saw_fleet(const std::vector<LockInfo>& controls, const std::vector<NodeInfo>& nodes,
@@ -70,8 +71,8 @@ class Engine {
   // those behind others give them more time.
   void answered(std::chrono::nanoseconds took);
 
-  // What came of an attempt. Each ends it, except began(), and ended(): its handler has returned,
-  // so its worker is free, and its lock is about to be released.
+  // The outcome of an attempt. Each call ends the attempt, except began(), and ended(): its handler
+  // has returned, so its worker is free, and its lock is about to be released.
   void began(const std::string& job, const Fire& fire, const Moment& moment);
   void ended(const std::string& job);
   void refused(const std::string& job, const Error& error, const Moment& moment);

@@ -1,4 +1,5 @@
-// What the engine tells its listeners: skipped fires, cycles, handlers that do not return.
+// The events that the engine tells its listeners: skipped fires, cycles, handlers that do not
+// return.
 
 #include <algorithm>
 

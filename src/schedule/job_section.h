@@ -24,14 +24,14 @@ namespace baton::schedule {
 // One key of a section and its value. An unknown key is an error that names the nearest one.
 [[nodiscard]] BATON_EXPORT Result<void> read_key(const policy::YamlNode& item, JobSection& section);
 
-// What can be wrong only with a section as a whole.
+// Checks that need the whole section.
 [[nodiscard]] BATON_EXPORT Result<void> check_section(const JobSection& section);
 
 // Of a section that has one of fixed-delay, fixed-rate and cron.
 [[nodiscard]] BATON_EXPORT Result<Schedule> schedule_of(const JobSection& section,
                                                         const std::string& time_zone);
 
-// What the section says goes before what `options` say.
+// Changes `options` by the keys that the section has.
 BATON_EXPORT void apply(const JobSection& section, JobOptions& options);
 
 }  // namespace baton::schedule

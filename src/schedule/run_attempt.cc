@@ -20,7 +20,7 @@ constexpr Millis kReleaseGap{5};    // of many jobs: how long a release waits fo
 
 std::string limited(const std::string& text) { return text.substr(0, schedule::kMaxDetailBytes); }
 
-// What is left of its at-least-for time after a release.
+// How long a name stays taken after a release, for its at-least-for time.
 Millis parked_for(const JobOptions& options, std::chrono::nanoseconds held) {
   return std::max(options.at_least_for - std::chrono::floor<Millis>(held), Millis(0));
 }

@@ -351,7 +351,8 @@ void Scheduler::Impl::stop() {
       return engine_ && (engine_->busy() > 0 || running_ > 0 || telling_ > 0);
     };
     while (busy() && clock_.now() < deadline) clock_.wait(lock, idle_signal_, deadline);
-    // What goes on all the same has nobody to tell any more: listeners may be gone when we return.
+    // Handlers that still run tell no listener from now on: listeners may be destroyed when we
+    // return.
     silent_ = true;
     idle_signal_.wait(lock, [&] { return telling_ == 0; });
   }

@@ -29,7 +29,7 @@ struct YearlyChange {
   std::chrono::seconds at = std::chrono::hours(2);  // local time before the change
 };
 
-// What holds after the last change in the file.
+// The rule for times after the last change in the file.
 struct YearlyRule {
   std::chrono::seconds standard{0};
   std::chrono::seconds summer{0};

@@ -106,8 +106,8 @@ class BATON_EXPORT Connection {
   // PostgreSQL: subscribes to a channel.
   Result<void> listen(const std::string& channel, By by = {});
 
-  // What has been notified since the last call. Waits until there is something or `until` has come;
-  // meanwhile it speaks to the server often enough for idle_session_timeout.
+  // The notifications since the last call. Waits until there is one or `until` has come; meanwhile
+  // it speaks to the server often enough for idle_session_timeout.
   Result<std::vector<Notification>> wait_for_notifications(Deadline until);
 
   // False after an error that leaves the state of the session unknown.

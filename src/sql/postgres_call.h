@@ -25,7 +25,7 @@ class BATON_EXPORT PostgresCall {
   };
   using Answer = std::unique_ptr<PGresult, Clear>;
 
-  // What the caller makes of an SQLSTATE and its message; without it, postgres_error().
+  // Makes an error of an SQLSTATE and its message; by default postgres_error().
   using Explain = std::function<Error(std::string_view sqlstate, std::string message)>;
 
   explicit PostgresCall(PGconn* connection, Explain explain = {})

@@ -291,7 +291,7 @@ Result<void> PostgresConnection::rollback(Deadline by) {
   return {};
 }
 
-// What baton::fence does, which waits without a deadline.
+// Does the same as baton::fence, which has no deadline.
 Result<void> PostgresConnection::fence(std::span<const FenceToken> tokens, Deadline by) {
   const auto ordered = core::in_fence_order(tokens);
   if (!ordered) return ordered.error();

@@ -43,7 +43,7 @@ class PostgresConnection final : public Connection {
   Result<std::vector<Notification>> receive(Deadline until) override;
 
  private:
-  // What it means if the answer to a request is lost.
+  // Whether a request may have taken effect if its answer is lost.
   enum class Lost : std::uint8_t { nothing_done, in_doubt };
 
   PostgresConnection(PGconn* connection, Options options, std::vector<std::string> secrets);

@@ -74,7 +74,7 @@ BIO* new_bio(int socket) {
   return bio;
 }
 
-// What OpenSSL said first is the cause; the rest is where it happened.
+// The first error of OpenSSL is the cause; the others say where it happened.
 std::string openssl_error() {
   const auto code = ERR_peek_error();
   const char* const reason = code == 0 ? nullptr : ERR_reason_error_string(code);

@@ -4,11 +4,10 @@
 // what it serves. Everything else is here:
 //
 //   database ── schema, inbox, outbox, fence: made or brought up to date at the start
-//   Relay    ── outbox ─▶ broker, if it publishes        Consumer ── queue ─▶ handler, a thread
-//   each Elector  ── leader_work, on one replica              http::Server ── /healthz /readyz
-//   /metrics
-//                                                                        and the service's own
-//                                                                        paths
+//   Relay        ── outbox ─▶ broker, if it publishes: a thread
+//   Consumer     ── queue ─▶ handler: a thread
+//   Elector      ── leader_work, on one replica: a thread
+//   http::Server ── /healthz /readyz /metrics and the service's own paths
 //
 // run() returns after SIGTERM or SIGINT: it takes no new requests, finishes what is in hand, and
 // gives up its locks. After SIGKILL nothing is lost either.

@@ -1,4 +1,4 @@
-// What can be wrong with a topology by itself, whatever broker it is for.
+// The checks of a topology that are the same for every broker.
 
 #include <algorithm>
 #include <limits>

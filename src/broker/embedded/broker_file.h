@@ -17,7 +17,7 @@ using Blob = store::sqlite::Blob;
 [[nodiscard]] Result<std::unique_ptr<Database>> open_broker_file(const std::string& path,
                                                                  Deadline by);
 
-// What is said of a file that was deleted or replaced.
+// The error for a file that was deleted or replaced.
 [[nodiscard]] Error moved_away(Database& database);
 
 // A write transaction that waits for others until `by`. Refuses a file that was deleted or replaced

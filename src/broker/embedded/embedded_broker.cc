@@ -158,7 +158,7 @@ Result<std::vector<QueueInfo>> EmbeddedBroker::count(Database& database) const {
     if (!*row) return infos;
     const auto queue = by_id.find(deliveries->integer(0));
     if (queue == by_id.end()) continue;
-    // What a dead consumer had is given to the next one that asks.
+    // Messages of a dead consumer are given to the next one that asks.
     auto& info = infos[queue->second];
     const auto holder = lives.find(deliveries->integer(1));
     const bool held = holder != lives.end() && holder->second;

@@ -143,7 +143,7 @@ Result<std::vector<Delivery>> EmbeddedSubscription::take_now(std::size_t most, D
     held = std::move(*taken);
   }
   if (auto done = transaction->commit(); !done) return done.error();
-  // What was given back may be more than what was taken.
+  // A dead consumer may have given back more messages than were taken here: wake the others.
   if (!dead->empty()) presence_->poke();
   std::vector<Delivery> deliveries;
   deliveries.reserve(held.size());

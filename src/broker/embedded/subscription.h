@@ -24,7 +24,7 @@ class EmbeddedSubscription final : public Subscription {
   EmbeddedSubscription& operator=(const EmbeddedSubscription&) = delete;
 
   Result<std::vector<Delivery>> take(std::size_t most, Deadline by) override;
-  // What there is now; waits at most for the file.
+  // Takes the messages that are there now; waits for the file only, not for messages.
   Result<std::vector<Delivery>> take_some(std::size_t most, Deadline by);
   Result<void> settle(std::span<const Settlement> settlements, Deadline by) override;
 

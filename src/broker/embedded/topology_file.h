@@ -25,7 +25,7 @@ struct StoredTopology {
 
 [[nodiscard]] Result<StoredTopology> load_topology(Database& database);
 
-// What is wanted with the queues for dead letters, which the topology only implies.
+// The topology with its queues for dead letters, which it only implies.
 [[nodiscard]] Topology with_dead_letters(const Topology& topology);
 
 // How what is there differs from what is wanted, which with_dead_letters() has completed: what is

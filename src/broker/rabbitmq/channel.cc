@@ -5,7 +5,7 @@
 namespace baton::broker::rabbitmq {
 namespace {
 
-// What a server sends by itself, and is no reply.
+// Whether the server sends this method by itself, not as a reply.
 bool is_of_consumers(amqp_method_number_t method) {
   return method == AMQP_BASIC_DELIVER_METHOD || method == AMQP_BASIC_CANCEL_METHOD;
 }

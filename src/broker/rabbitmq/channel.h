@@ -38,7 +38,7 @@ class Channel {
   bool open_ = false;
 };
 
-// What a channel.close means: its code and text.
+// The refusal that a channel.close means, with its code and text.
 [[nodiscard]] Channel::Reply refusal(const amqp_channel_close_t& close);
 
 }  // namespace baton::broker::rabbitmq

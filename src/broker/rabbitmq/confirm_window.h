@@ -11,8 +11,7 @@
 
 namespace baton::broker::rabbitmq {
 
-// What a returned message is known by: AMQP gives it back with what it was sent with, but without
-// its delivery tag.
+// Identifies a returned message: AMQP gives it back as it was sent, but without its delivery tag.
 [[nodiscard]] BATON_EXPORT std::uint64_t fingerprint(std::string_view exchange,
                                                      std::string_view routing_key,
                                                      std::string_view id);

@@ -9,7 +9,7 @@
 
 namespace baton::broker::rabbitmq {
 
-// What was seen of a server.
+// The facts about a server that were found out.
 struct Facts {
   std::string product;
   std::string version;
@@ -17,7 +17,7 @@ struct Facts {
   std::vector<QueueInfo> queues;
 };
 
-// What endangers messages, apart from the topology itself.
+// Findings about everything that endangers messages, apart from the topology itself.
 [[nodiscard]] BATON_EXPORT std::vector<BrokerFinding> examine(const Settings& settings,
                                                               const Topology& topology,
                                                               const Facts& facts);

@@ -40,7 +40,7 @@ const amqp_field_value_t* find(const amqp_table_t& table, std::string_view key) 
   return nullptr;
 }
 
-// What RabbitMQ adds to a message that it gives up on.
+// Whether RabbitMQ adds this header to messages that it gives up on.
 bool is_of_dead_letters(std::string_view name) {
   return name == "x-death" || name.starts_with("x-first-death-") ||
          name.starts_with("x-last-death-");

@@ -31,7 +31,8 @@ class RabbitmqPublisher final : public Publisher {
   [[nodiscard]] PublisherState state() const override;
 
  private:
-  // What the server refused although the message looked right, for a while.
+  // An exchange, or a size, that the server has refused although the message looked right;
+  // remembered for a while.
   struct Refusal {
     std::string why;
     Instant until;

@@ -9,7 +9,7 @@
 
 namespace baton::broker::rabbitmq {
 
-// What a URL says: see docs/rabbitmq.md.
+// The parts of a broker URL: see docs/rabbitmq.md.
 struct Settings {
   std::string host = "127.0.0.1";
   int port = 5672;

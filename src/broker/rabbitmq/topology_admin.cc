@@ -29,8 +29,8 @@ std::map<std::string, std::string> dead_letter_queues(const Topology& topology) 
   return all;
 }
 
-// What we declare a queue with. At-least-once dead lettering needs reject-publish, and a queue that
-// drops its oldest messages, by a policy of an operator, would lose them.
+// The arguments that we declare a queue with. At-least-once dead lettering needs reject-publish,
+// and a queue that drops its oldest messages, by a policy of an operator, would lose them.
 std::vector<amqp_table_entry_t> arguments_of(const Topology::Queue& queue,
                                              const std::string& dead_letters) {
   using Text = std::string_view;

@@ -19,7 +19,8 @@ class TopologyAdmin {
 
   Result<void> make(const Topology& topology);
 
-  // What is missing, and what exists with other arguments. AMQP does not tell of bindings.
+  // Findings about queues and exchanges that are missing or have other arguments. AMQP does not
+  // tell of bindings.
   Result<std::vector<BrokerFinding>> compare(const Topology& topology);
 
   Result<std::vector<QueueInfo>> count(const Topology& topology);

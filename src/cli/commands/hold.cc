@@ -41,7 +41,7 @@
 namespace baton::cli {
 namespace {
 
-// What is granted at once needs no word before.
+// A lock that is granted within this time is not announced as waited for.
 constexpr Millis kBeforeWaiting{300};
 
 // In case that the signal of the parent's end is ignored.

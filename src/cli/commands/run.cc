@@ -53,8 +53,8 @@ void warn(Context& context, const std::string& message) {
   context.out.event("warning: " + message, json.text());
 }
 
-// The command has ended while we trusted the lock. Whether the store agrees, the release tells.
-// `kept_until`: what is left of its at-least-for time counts also if nobody releases it.
+// The command has ended while we trusted the lock; the release tells whether the store agrees.
+// `kept_until`: when its at-least-for time ends, which counts also if the release fails.
 int give_back(Context& context, Lease& lease, const std::string& name, Instant kept_until,
               int code) {
   const auto released = lease.release();

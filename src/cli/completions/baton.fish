@@ -102,7 +102,7 @@ complete -c baton -l damaged -n '__fish_seen_subcommand_from forget' -d 'Only wh
 complete -c baton -l now -n '__fish_seen_subcommand_from break' -d 'Do not wait'
 complete -c baton -l timeout -x -n '__fish_seen_subcommand_from break apply resign transfer'
 complete -c baton -l wait -x -n '__fish_seen_subcommand_from job' -d 'How long to wait'
-complete -c baton -l live -n '__fish_seen_subcommand_from node' -d 'Only those that are there'
+complete -c baton -l live -n '__fish_seen_subcommand_from node' -d 'Only live nodes'
 complete -c baton -l replace -n '__fish_seen_subcommand_from apply'
 complete -c baton -l database -x -a 'sqlite: postgres:// redis:// redis+unix://' \
     -n '__fish_seen_subcommand_from fence' -d 'The database of the data'
@@ -120,10 +120,10 @@ complete -c baton -l dry-run -n '__fish_seen_subcommand_from retry discard redri
     -d 'Only show what would be done'
 complete -c baton -l yes -n '__fish_seen_subcommand_from retry discard redrive reset' \
     -d 'Do not ask'
-complete -c baton -l no-wait -n '__fish_seen_subcommand_from rebuild' -d 'Only ask for it'
+complete -c baton -l no-wait -n '__fish_seen_subcommand_from rebuild' -d 'Do not wait for its end'
 complete -c baton -l consumer -x -n '__fish_seen_subcommand_from inbox dlq' -d 'Only of this one'
 complete -c baton -l each -n '__fish_seen_subcommand_from dlq' -d 'One a line'
-complete -c baton -l rate -x -n '__fish_seen_subcommand_from redrive' -d 'At most so many a second'
+complete -c baton -l rate -x -n '__fish_seen_subcommand_from redrive' -d 'At most N a second'
 complete -c baton -l force -n '__fish_seen_subcommand_from redrive' -d 'Also what is old'
 complete -c baton -l keep -x -n '__fish_seen_subcommand_from clean relay' -d 'How long'
 complete -c baton -l key -n '__fish_seen_subcommand_from check forget' -d 'NAME is a key'

@@ -223,7 +223,7 @@ _baton() {
         '*:id:'
       ;;
     'dlq redrive')
-      _arguments $events $change "$consumer" '--rate=[at most so many a second]:rate:' \
+      _arguments $events $change "$consumer" '--rate=[at most N a second]:rate:' \
         '--force[also what is old]' '*:id:'
       ;;
     'dlq discard') _arguments $events $change "$consumer" '*:id:' ;;

@@ -1,6 +1,7 @@
 #pragma once
 
-// What a fire does: it runs the command, until that has ended with all that it has started.
+// The handler of a job of `baton cron`: runs its command until that and all its processes have
+// ended.
 
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 
 namespace baton::cli {
 
-// What all commands share; outlives every fire.
+// Shared by all commands; outlives every fire.
 struct CommandHost {
   Spawner& spawner;
   OutputCapture& output;

@@ -12,7 +12,7 @@ namespace baton::cli {
 [[nodiscard]] bool is_command_key(std::string_view key);
 [[nodiscard]] Result<void> read_command_key(const policy::YamlNode& item, CronCommand& command);
 
-// What can be wrong only with the command of `job` as a whole.
+// Checks that need the whole command of `job`.
 [[nodiscard]] Result<void> check_command(const policy::YamlNode& job, const CronCommand& command);
 
 [[nodiscard]] Result<int> read_number(const policy::YamlNode& item, int least, int most);

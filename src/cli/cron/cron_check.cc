@@ -41,7 +41,7 @@ std::string missing(const CronJob& job) {
 }
 
 std::vector<std::string> warnings_of(const CronJob& job, const std::string& node) {
-  // What is not run here need not be here.
+  // The command of a job that does not run on this machine need not be on it.
   if (auto why = why_not_here(job, node); !why.empty()) return {std::move(why)};
   std::vector<std::string> warnings;
   const std::string& directory = job.command.directory;

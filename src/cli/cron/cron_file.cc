@@ -47,7 +47,7 @@ bool is_one_of(std::string_view key, std::initializer_list<std::string_view> key
   return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-// Elsewhere a bare number is milliseconds. In a crontab of ours nobody would expect that.
+// Requires a unit: elsewhere a bare number is milliseconds, which nobody expects in a cron file.
 Result<void> check_unit(const YamlNode& item) {
   if (item.kind != Kind::text || item.text.empty() || item.text == "0") return {};
   if (!std::all_of(item.text.begin(), item.text.end(),
@@ -100,7 +100,7 @@ Result<void> read_item(const YamlNode& item, bool of_a_job, Draft& draft) {
   return read_scheduling(item, draft);
 }
 
-// What can be wrong only with a job as a whole.
+// Checks that need the whole job.
 Result<void> check_job(const YamlNode& node, const Draft& draft) {
   if (auto ok = validate(schedule::job_name(node.key, std::string(kDefaultRegion))); !ok) {
     return yaml_error(node.key_line, ok.error().message);
@@ -169,7 +169,8 @@ Result<Draft> read_defaults(const YamlNode& node) {
   return draft;
 }
 
-// `cron: * * * * *` is an alias to YAML, and a tab no indentation, which nobody guesses.
+// Explains two errors of YAML that are hard to guess: `cron: * * * * *` is read as an alias, and a
+// tab is not taken as indentation.
 Error with_hint(Error error, std::string_view yaml) {
   std::size_t line = 0;
   if (std::sscanf(error.message.c_str(), "line %zu:", &line) != 1) return error;

@@ -28,7 +28,7 @@ namespace baton::cli {
 
 inline constexpr std::size_t kMaxCronJobs = 1000;
 
-// What a fire runs.
+// The command of a job.
 struct CronCommand {
   std::vector<std::string> words;  // of a text: /bin/sh -c TEXT
   std::string directory;           // empty: baton's own

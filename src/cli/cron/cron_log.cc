@@ -21,7 +21,7 @@ std::string in_ms(std::chrono::nanoseconds time) {
 
 observe::LogLevel level_of(LogLevel level) {
   switch (level) {
-    // What it says of each fire at this level is said by the lines below, with fields.
+    // The lines below say the same of each fire, with fields.
     case LogLevel::debug:
     case LogLevel::info: return observe::LogLevel::debug;
     case LogLevel::warning: return observe::LogLevel::warn;

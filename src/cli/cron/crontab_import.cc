@@ -322,7 +322,7 @@ class Import {
     }
   }
 
-  // What is the same everywhere stands at the top.
+  // Whether all entries have the same value, which then stands in `defaults`.
   template <typename Member>
   [[nodiscard]] bool common(Member member) const {
     return std::all_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {

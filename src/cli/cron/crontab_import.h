@@ -25,7 +25,7 @@ struct ImportedCrontab {
   std::vector<std::string> first_words;  // of the commands; "" of one with no second
 };
 
-// An error only if nothing can come of it.
+// An error only if nothing can be imported.
 [[nodiscard]] Result<ImportedCrontab> import_crontab(std::string_view text,
                                                      const CrontabSource& source);
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// The log of `baton cron`. Who logs never waits for the one that reads the log: lines go through a
-// queue, and what finds it full is left out, which is then said.
+// The log of `baton cron`. A thread that logs never waits for the reader of the log: lines go
+// through a queue. When it is full, lines are left out, and the log says how many.
 
 #include <condition_variable>
 #include <cstdint>

@@ -1,7 +1,8 @@
 #pragma once
 
-// What commands write, line by line into the log. One thread reads all of them, always and at once,
-// so that no command ever waits for the log; what is too long or too much is left out, and said.
+// Writes the output of commands into the log, line by line. One thread reads all of it as it comes,
+// so that no command ever waits for the log. Lines that are too long are cut, and those that are
+// too many left out, and the log says so.
 
 #include <cstdint>
 #include <map>

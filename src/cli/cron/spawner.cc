@@ -105,7 +105,7 @@ class Serving {
   }
 
  private:
-  // A watcher that has ended by itself leaves nobody that is to be ended.
+  // Only a watcher that was killed leaves processes that have to be ended.
   void collect() {
     bool killed = false;
     int status = 0;
@@ -115,7 +115,7 @@ class Serving {
     if (killed) end_orphans();
   }
 
-  // Each round may make more: what an orphan has started becomes ours when that ends.
+  // Each round may make more: when an orphan ends, the processes that it has started become ours.
   void end_orphans() {
     while (true) {
       std::vector<pid_t> orphans;

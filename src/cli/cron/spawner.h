@@ -8,7 +8,7 @@
 // It is forked before there is any thread and before the store is opened: it and the watchers have
 // no connection of ours, and no secret that we read later. It is in a session of its own, so that
 // what is typed at a terminal reaches us alone. It ends when we do; the watchers then end their
-// commands. What a watcher leaves behind that was killed becomes the spawner's, and is killed.
+// commands. If a watcher is killed, its processes become children of the spawner, which kills them.
 
 #include <memory>
 #include <mutex>

@@ -206,7 +206,7 @@ Result<void> DocumentLoop::run(const std::vector<std::size_t>& chosen, Deadline 
     auto commit = documents_.commit(*step, deadline);
     if (!commit) return commit.error();
     if (commit->end == Commit::End::done) {
-      // What was removed has no version.
+      // A document that was removed has no version.
       answers.any_written = answers.any_written || commit->version != 0 || !step->dirty().empty();
       for (std::size_t i = 0; i < chosen.size(); ++i) {
         resolve_reply(step->replies[i], commit->version);

@@ -21,7 +21,7 @@ namespace baton::store {
 inline constexpr std::uint64_t kDraws = 1 << 16;
 inline constexpr std::uint64_t kPending = std::uint64_t{1} << 62;
 
-// What else a store needs to know of a document that it gave, when it is to be replaced.
+// Data of the store about a document that it read, which it needs to replace the document.
 struct Provenance {
   virtual ~Provenance() = default;
 };
@@ -47,7 +47,7 @@ struct Group {
   std::vector<std::string> keys;  // sorted
 };
 
-// What the core made of a snapshot.
+// The result of applying requests to a snapshot.
 struct Step {
   const Group& group;
   const Snapshot& found;
@@ -74,7 +74,7 @@ struct Commit {
   std::optional<Snapshot> found;  // conflict: what is there instead, if the answer said so
 };
 
-// What a store has to give. Called from several threads.
+// The interface that a store implements. Called from several threads.
 class Documents {
  public:
   virtual ~Documents() = default;

@@ -1,6 +1,6 @@
 #pragma once
 
-// What every store may find wrong with its deployment.
+// Findings about a deployment that every store may have.
 
 #include <chrono>
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace baton::store {
 
-// What one examination has found so far.
+// Collects the findings of one examination.
 class Findings {
  public:
   void add(std::string code, Severity severity, std::string what, std::string consequence,
@@ -42,7 +42,7 @@ void worst_first(std::vector<Finding>& findings);
 using Find = std::function<Result<Page<LockInfo>>(const Query&)>;
 [[nodiscard]] std::vector<std::string> damaged_names(const Find& find);
 
-// What StoreAdmin::forget_damaged answers where there is nothing to forget.
+// The answer of StoreAdmin::forget_damaged where there is nothing to forget.
 [[nodiscard]] Error nothing_stored(const std::string& key);
 [[nodiscard]] Error not_damaged(const std::string& key);
 [[nodiscard]] Error changed_meanwhile(const std::string& key);

@@ -11,8 +11,8 @@
 
 namespace baton::store {
 
-// Who listens to which channel inside this process. A Watch holds its own share of it, so a store
-// may be destroyed before its watches.
+// The sinks of this process by the channel that they listen to. A Watch holds its own share of it,
+// so a store may be destroyed before its watches.
 class Subscribers : public std::enable_shared_from_this<Subscribers> {
  public:
   std::unique_ptr<Watch> add(const std::string& channel, WakeSink& sink);

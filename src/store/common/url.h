@@ -1,6 +1,6 @@
 #pragma once
 
-// What the URLs of several stores have in common.
+// Functions for the URLs of several stores.
 
 #include <functional>
 #include <optional>

@@ -61,8 +61,9 @@ Document EtcdDocuments::document(const std::string& key, std::shared_ptr<const R
   return document;
 }
 
-// What was last known of a name; nothing at all where only new holds are asked for. A wrong guess
-// costs the cluster a write for nothing, so where somebody else was seen, a newcomer looks first.
+// A snapshot of the state that was last known of each name; of no state where only new holds are
+// asked for. A wrong guess costs the cluster a write for nothing, so a newcomer reads first if
+// another holder was seen.
 std::optional<Snapshot> EtcdDocuments::guess(const Group& group) {
   Snapshot snapshot;
   snapshot.guessed = true;

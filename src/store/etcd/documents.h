@@ -35,7 +35,7 @@ class EtcdDocuments final : public Documents {
   // Another process says what it has just written. A guess, as good as our own.
   void believe(const std::string& key, const std::string& text, Revision version);
 
-  // What earlier requests have left. Before anything is written.
+  // Removes the remains of earlier requests. Call it before anything is written.
   [[nodiscard]] Result<void> clear_up(Deadline deadline);
 
   // Looks at some names, goes round all of them in time, and removes those of which nobody is left.

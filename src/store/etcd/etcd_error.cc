@@ -48,8 +48,8 @@ bool is_final(const wire::Problem& problem) {
   }
 }
 
-// What etcd looks at before it changes anything. Not the space quota: a member that finds it used
-// up while it carries out a transaction carries it out, and complains then.
+// Whether etcd checks this before it changes anything. Not the space quota: a member that finds it
+// used up while it carries out a transaction carries it out, and complains then.
 bool certainly_refused(const wire::Problem& problem) {
   switch (problem.code) {
     case kInvalidArgument:

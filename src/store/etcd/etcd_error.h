@@ -5,9 +5,9 @@
 
 namespace baton::store::etcd {
 
-// What etcd's refusal means to a caller of Baton. Everything that another member, or the same one
-// after a while, may answer is `unavailable` and retryable; only what somebody must mend is not.
-// in_doubt: a write may have happened all the same.
+// The error that etcd's refusal means to a caller of Baton. It is `unavailable` and retryable if
+// another member, or the same one after a while, may answer; not if an operator must act. in_doubt:
+// a write may have happened all the same.
 [[nodiscard]] Error error_for(const wire::Problem& problem, int http_status, bool writes);
 
 // The session has ended, and the user has to log in again.

@@ -16,7 +16,8 @@ using core::StoreTime;
 // A transaction has at most 128 operations, and a new hold needs two: its document and its mark.
 constexpr std::size_t kNamesPerWrite = 62;
 constexpr Millis kGoodbye{500};
-// What is paid for by callers who asked for something else: below what a TTL of a second can spare.
+// The longest that a request may spend on clearing up for others: less than a TTL of one second can
+// spare.
 constexpr Millis kTidyLimit{200};
 constexpr Millis kTidyPause{1000};  // after one that failed
 

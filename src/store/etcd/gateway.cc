@@ -78,7 +78,7 @@ Result<http_client::HttpRequest> Gateway::request_to(const std::string& endpoint
   return request;
 }
 
-// What certainly did not happen is tried on the next endpoint, and so is what may happen twice.
+// Tries the next endpoint if the request certainly had no effect, or if it may take effect twice.
 Result<std::string> Gateway::call(const std::string& path, const std::string& body, Kind kind,
                                   Deadline deadline, Said* said) {
   const bool writes = kind == Kind::writes;

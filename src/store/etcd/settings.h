@@ -10,7 +10,7 @@
 
 namespace baton::store::etcd {
 
-// What a store URL says.
+// The parts of a store URL.
 struct Settings {
   std::vector<std::string> endpoints;  // http://host:port
   std::string user;

@@ -227,8 +227,9 @@ void TxnPlan::add_erasures(const Name& name, std::vector<Op>& ops) const {
   }
 }
 
-// What the answers rest on: the documents that change, the schema, and the claimants who ask. All
-// marks of a grant have one lease, so one of them speaks for the set.
+// Adds a comparison for everything that the answers depend on: the documents that change, the
+// schema, and the marks of the claimants that ask. All marks of a grant have one lease, so one of
+// them speaks for the set.
 void TxnPlan::add_compares(Txn& txn) const {
   const auto written = [&](const std::string& key) {
     return std::any_of(names_.begin(), names_.end(),

@@ -30,7 +30,7 @@ class TxnPlan {
   [[nodiscard]] bool is_own(const std::string& key, GrantId grant) const;
   [[nodiscard]] const std::set<LeaseId>& leases() const { return used_; }
 
-  // What a written name is now; nothing if it was removed.
+  // The new record of a written name; nothing if it was removed.
   [[nodiscard]] std::shared_ptr<const Record> written(const std::string& key,
                                                       Revision version) const;
   [[nodiscard]] std::vector<std::string> keys() const;

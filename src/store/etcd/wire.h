@@ -1,6 +1,6 @@
 #pragma once
 
-// What goes over the line, as text: JSON with base64 keys and values, and numbers as strings.
+// Requests and answers of etcd as text: JSON with base64 keys and values, and numbers as strings.
 
 #include <map>
 #include <optional>

@@ -21,7 +21,7 @@ std::uint64_t random_bits() {
   return random();
 }
 
-// What the server says about it, in one line.
+// The server's own words about it, in one line.
 std::string said(const HttpResponse& response) {
   const json answer = parse_json(response.body);
   std::string text;

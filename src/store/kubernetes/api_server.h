@@ -39,7 +39,7 @@ class BATON_EXPORT ApiServer {
       const ApiCall& call, const http_client::HttpClient::OnLine& on_line, std::stop_token stop,
       Millis silence);
 
-  // What an answer that is not ok() means, in words that say what to do.
+  // The error that an answer means which is not ok(), with a message that says what to do.
   [[nodiscard]] Error refusal(const ApiCall& call, const http_client::HttpResponse& response) const;
 
   [[nodiscard]] const std::string& address() const { return address_; }

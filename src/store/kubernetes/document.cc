@@ -14,7 +14,7 @@ namespace {
 using core::StoreTime;
 using nlohmann::json;
 
-// What one entry of the document is, in this module's terms and in the core's.
+// One entry of the document, in this module's terms and in the core's.
 struct Part {
   const char* list;
   const char* end;  // the core's name for when it ends

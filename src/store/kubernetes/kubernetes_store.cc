@@ -35,7 +35,7 @@ bool depends_on_schema(const Request& request) {
   return request.verb == Verb::acquire || request.verb == Verb::claim;
 }
 
-// What a waiter takes of the annotation, at most.
+// The most bytes of the annotation that a waiter takes.
 std::size_t room_for(const Request& request) {
   std::size_t bytes = 512 + 2 * (request.predicate.size() + request.owner.size());
   for (const auto& [name, value] : request.metadata) bytes += 2 * (name.size() + value.size()) + 8;

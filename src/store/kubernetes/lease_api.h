@@ -19,7 +19,7 @@ struct Clocks {
   std::function<ServerTime()> server;  // empty: by the dates of the server's answers
 };
 
-// What became of a write.
+// The outcome of a write.
 struct Written {
   enum class Fate { done, conflict, too_large };  // conflict: somebody else was there before
   Fate fate = Fate::conflict;

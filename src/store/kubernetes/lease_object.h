@@ -38,7 +38,7 @@ struct LeaseObject {
 [[nodiscard]] BATON_EXPORT std::vector<core::Wake> new_wakes(std::string_view text,
                                                              std::string_view before);
 
-// What people and other tools look at: filled in while somebody holds the name alone.
+// The fields that people and other tools look at: filled in while the name has exactly one holder.
 struct LeaseSpec {
   std::string holder;
   Millis ttl{0};

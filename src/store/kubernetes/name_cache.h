@@ -18,29 +18,30 @@ struct CachedName {
   std::string damage;  // what is wrong with it; then there is no state
 };
 
-// What this client has seen of the names that it was asked for. It is what expiry is judged by: a
-// record that is still the same counts from when it was first seen. Forgetting a name is safe; its
-// records then count anew. What takes in records answers with the waiters that they may have freed.
-// Thread-safe.
+// The records that this client has seen of the names that it was asked for. Expiry is judged by it:
+// a record that is still the same counts from when it was first seen. Forgetting a name is safe;
+// its records then count anew. Calls that take in records answer with the waiters that they may
+// have freed. Thread-safe.
 class NameCache {
  public:
   using Wakes = std::vector<core::Wake>;
 
   [[nodiscard]] std::shared_ptr<const CachedName> get(const std::string& key);
 
-  // What the server answered. `learnt` is what the cache has now, which may be newer.
+  // Takes in an answer of the server. `learnt` is the record in the cache now, which may be newer.
   Wakes learn(const std::string& key, LeaseObject lease, const ClockReading& now,
               std::shared_ptr<const CachedName>& learnt);
 
   // When the server last told what it is, by answering or by a watch: on the clock of all times.
   [[nodiscard]] core::StoreTime told_at(const std::string& key);
 
-  // What a watch told of the Lease of that name. Most of it is read only when it is needed.
+  // Takes in what a watch told of the Lease of that name. Most of it is read only when it is
+  // needed.
   Wakes heard(const std::string& name, std::uint64_t version, const std::string& wake,
               std::string_view text, const ClockReading& now);
   Wakes heard_of_end(const std::string& name, std::uint64_t version);
 
-  // What we wrote ourselves and therefore know exactly.
+  // Takes in a record that we wrote ourselves and therefore know exactly.
   void wrote(const std::string& key, std::shared_ptr<const CachedName> known, core::StoreTime now);
 
   // The same Lease, with what we have not written yet.

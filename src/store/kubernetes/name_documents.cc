@@ -169,8 +169,8 @@ Result<Commit> NameDocuments::commit(const Step& step, Deadline deadline) {
   return Commit{.version = version};
 }
 
-// Who follows the Lease hears when it is its turn, but a line may go silent and look as before. So
-// the server is asked as often as a waiter must come for what it is handed.
+// A watch of the Lease tells a waiter when its turn has come, but a connection may go silent
+// unnoticed. So the server is asked as often as a waiter that was promoted must claim.
 bool NameDocuments::believed(const Step& step) const {
   if (known_ == nullptr || !listener_.hears()) return false;
   const auto quiet = step.found.now - cache_.told_at(key_);

@@ -290,8 +290,8 @@ bool BatchRun::rolled_back(const Error& error) const {
   return !error.in_doubt && connection_->usable();
 }
 
-// Whether apply may still answer what a fast path failed for. A lone request that has waited in
-// vain for a row lock does not wait a second time.
+// Whether apply may still answer the requests for which a fast path failed. A lone request that has
+// waited in vain for a row lock does not wait a second time.
 Result<void> BatchRun::fall_back(const Error& error) const {
   const bool waits_again = batch_.size() == 1 && is_locked_out(connection_->state());
   const bool curable = error.retryable || is_bad_data(connection_->state());

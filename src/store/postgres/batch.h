@@ -31,7 +31,7 @@ namespace baton::store::postgres {
 //   lone release                     release           nobody waits             apply_one
 //   releases                         release_many      nobody waits             apply
 //   releases with a note             release_noted     nobody waits             apply(_one)
-//   gets                             get              nobody waits, one        apply(_one)
+//   gets                             get               nobody waits, one        apply(_one)
 //                                                        holder at most
 //   anything else                    apply_one, apply  everything
 //

@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// Columns can hold any number, and times are added up: what is out of range is taken for its end.
+// Columns can hold any number, and times are added up: clamp, so that no sum overflows.
 core::StoreTime time_of(std::int64_t micros) {
   return std::clamp(core::StoreTime(micros), -core::kFurthestStoredTime, core::kFurthestStoredTime);
 }

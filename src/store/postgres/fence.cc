@@ -15,9 +15,9 @@ namespace {
 
 namespace postgres = store::postgres;
 
-// Installing is DDL: two at once would trip over each other. That it is there already is no news,
-// and no name is looked up in a schema of somebody else. Both settings are put back afterwards, for
-// the caller may have begun a transaction.
+// Installing is DDL, so a lock lets only one session do it at a time. Notices that something is
+// there already are suppressed, and no name is looked up in a schema of another role. Both settings
+// are put back afterwards, because the caller may have begun a transaction.
 constexpr const char* kBeginInstall =
     "SELECT pg_catalog.set_config('baton.search_path',"
     "         pg_catalog.current_setting('search_path'), true),"
@@ -54,8 +54,8 @@ Error error_of(PGconn* connection, const PGresult* result) {
   return Error{.code = Code::bad_store, .message = text};
 }
 
-// What the role lacks to install the fence. Nothing inside the caller's transaction, which has
-// failed by then and answers no more.
+// The rights that the role lacks to install the fence; empty inside the caller's transaction, which
+// has failed by then and answers no more.
 std::string grants_to_install(PGconn* connection) {
   if (PQtransactionStatus(connection) != PQTRANS_IDLE) return {};
   PGresult* result =

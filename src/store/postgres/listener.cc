@@ -47,8 +47,9 @@ bool Listener::serve(const std::stop_token& stop) {
   return worked;
 }
 
-// Brings `heard` up to what is watched. A watch that ends tells nobody: its channel goes with the
-// next thing that happens here.
+// Listens to the channels that are watched and not in `heard` yet, and leaves those that nobody
+// watches any more. A watch that ends does not wake this thread: its channel is left when the
+// thread next runs.
 bool Listener::listen_anew(Connection& connection, std::set<std::string>& heard) {
   std::string sql;  // the names are letters and digits only
   bool more = false;

@@ -36,7 +36,7 @@ Result<void> check_schema(Connection& connection, const Settings& settings, Dead
 Result<std::string> grants_for_role(Connection& connection, const Settings& settings,
                                     Deadline deadline, const SchemaPlan& plan = kPlan);
 
-// What the role may not do but must, in words; empty if all is well.
+// The rights that the role needs and lacks, in words; empty if it has all.
 Result<std::string> missing_rights(Connection& connection, const Settings& settings,
                                    Deadline deadline, const SchemaPlan& plan = kPlan);
 
@@ -61,8 +61,8 @@ Result<std::string> foreign_objects(Connection& connection, const Settings& sett
 Result<std::pair<int, int>> migrate(Connection& connection, const Settings& settings,
                                     Deadline deadline, const SchemaPlan& plan = kPlan);
 
-// What `migrate` would do, with a script that does it in psql and gives up if somebody else has
-// done it meanwhile. Changes nothing.
+// The plan of `migrate`, with a script that does it in psql and fails if the schema has changed
+// meanwhile. Changes nothing.
 Result<MigrationPlan> plan_migration(Connection& connection, const Settings& settings,
                                      Deadline deadline, const SchemaPlan& plan = kPlan);
 

@@ -101,7 +101,7 @@ Result<Settings> parse_settings(std::string_view url) {
   char* problem = nullptr;
   const std::unique_ptr<PQconninfoOption, decltype(&PQconninfoFree)> parsed(
       PQconninfoParse(plain->c_str(), &problem), &PQconninfoFree);
-  // What libpq says here repeats the URL, and with it the password.
+  // The message of libpq repeats the URL, and with it the password: it is not shown.
   PQfreemem(problem);
   if (!parsed) {
     return bad_url(

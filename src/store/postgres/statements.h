@@ -3,9 +3,8 @@
 // The statements of the store, and how their parameters get their values.
 //
 // The SQL is in statements/, a file each, with parameters by name: `:ttl` is the TTL of the
-// request,
-// `:ttl[]` an array with the TTL of each request. `:now` is the server's clock in microseconds
-// since 1970, or that of a test.
+// request, `:ttl[]` an array with the TTL of each request. `:now` is the server's clock in
+// microseconds since 1970, or that of a test.
 
 #include <cstdint>
 #include <initializer_list>

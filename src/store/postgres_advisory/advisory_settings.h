@@ -8,7 +8,7 @@
 
 namespace baton::store::postgres_advisory {
 
-// What a postgres-advisory:// URL says.
+// The parts of a postgres-advisory:// URL.
 struct AdvisorySettings {
   postgres::Settings server;
   postgres::Settings sessions;      // the same, for the sessions that have the locks

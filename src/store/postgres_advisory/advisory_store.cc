@@ -139,8 +139,8 @@ class PostgresAdvisoryStore final : public LockStore {
 
   Result<void> apply_good(const std::vector<const Request*>& good,
                           const std::vector<Reply*>& answers, Deadline deadline) {
-    // Whatever is begun by send_by has taken effect by the limit, or never will. By a test's clock
-    // no time passes here.
+    // A request that is begun by send_by has taken effect by the limit, or never will. By a test's
+    // clock no time passes here.
     const auto within = [&, entered = BootClock::now()](Millis span) {
       return settings_.timers ? std::min(deadline, entered + span) : deadline;
     };

@@ -1,6 +1,6 @@
 #pragma once
 
-// What verbs say, and what they ask of a request.
+// Replies that several verbs give, and checks of their requests.
 
 #include <optional>
 #include <string>

@@ -100,7 +100,7 @@ Result<TermReply> Grants::finish_take(Taking taking, Deadline deadline) {
   return term;
 }
 
-// Whatever became of it goes with the session, but for its note.
+// If the server has granted it, the grant ends with its session; only a note may stay.
 void Grants::take_failed(GrantId grant, const Error& error, const Session& session) {
   if (session.unconfirmed_note()) remember(grant, error.message, session);
 }

@@ -11,8 +11,8 @@
 
 namespace baton::store::postgres_advisory {
 
-// What happens to the grants of this process: they end by our clock, are handed over by the server,
-// and are lost with their sessions. Not thread-safe: the store's lock guards it.
+// Keeps the grants of this process: they end by our clock, are handed over by the server, and are
+// lost with their sessions. Not thread-safe: the store's lock guards it.
 class Grants {
  public:
   Grants(const AdvisorySettings& settings, ServerQueries& queries, SessionPool& pool,

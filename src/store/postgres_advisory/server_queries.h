@@ -24,7 +24,7 @@ struct ServerView {
   std::int64_t schema_version = 0;
 };
 
-// What is asked of the server beside the sessions that have locks. Thread-safe.
+// Queries to the server beside the sessions that have locks. Thread-safe.
 class ServerQueries {
  public:
   explicit ServerQueries(const AdvisorySettings& settings)

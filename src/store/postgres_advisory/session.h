@@ -22,7 +22,7 @@ struct LockRef {
   Mode mode = Mode::X;
 };
 
-// What the server did with a take, claim or heartbeat.
+// The outcome of a take, claim or heartbeat at the server.
 enum class Took : std::uint8_t {
   taken = 0,
   not_free = 1,
@@ -99,7 +99,7 @@ class Session {
     return asked == CallKind::to_look ? beat_took_ : std::max(beat_took_, write_took_);
   }
 
-  // What has come unasked: the grants that somebody revokes. False if the session has gone.
+  // Reads notifications: the grants that somebody revokes. False if the session has gone.
   bool listen(std::vector<GrantId>& revoked);
 
   [[nodiscard]] const std::string& last_error() const { return last_error_; }

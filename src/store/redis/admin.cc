@@ -262,7 +262,7 @@ class RedisAdmin final : public StoreAdmin {
     return {};
   }
 
-  // What managed servers do not tell by CONFIG, they may tell by INFO.
+  // Managed servers may refuse CONFIG and tell the same by INFO.
   static std::string config(redis::Connection& connection, const std::string& name,
                             const std::map<std::string, std::string>& info, Deadline deadline) {
     const auto value = connection.ask({"CONFIG", "GET", name}, deadline);

@@ -325,8 +325,9 @@ void BatchRun::process_apply_reply(Connection& connection, PendingCall& pending,
   answered_ = true;
 }
 
-// What the short script left, or all if it came too late, goes to the long one. A number says that
-// it left nothing, a list begins with that number (of acquires only) and names what it left.
+// Requests that the short script left, or all if it came too late, go to the long one. A number
+// says that it left nothing, a list begins with that number (of acquires only) and names what it
+// left.
 void BatchRun::process_plain_reply(std::size_t index, const Value& value) {
   calls_[index].done = true;
   const Route route = calls_[index].call.route();

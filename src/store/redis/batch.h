@@ -16,7 +16,7 @@
 
 namespace baton::store::redis {
 
-// What all batches of a store share. Thread-safe.
+// State that all batches of a store share. Thread-safe.
 class StoreContext {
  public:
   explicit StoreContext(const Settings& given, Millis contended_for = kContendedFor)

@@ -19,7 +19,7 @@ struct redisReader;
 
 namespace baton::store::redis {
 
-// What a server answers to one command.
+// The answer of a server to one command.
 struct Value {
   enum class Kind : std::uint8_t { nothing, text, number, list, error };
   Kind kind = Kind::nothing;
@@ -70,8 +70,8 @@ class Connection {
   [[nodiscard]] bool is_replica() const { return replica_; }
   [[nodiscard]] const std::string& server_version() const { return version_; }
 
-  // What the server's clock shows at `instant`, in microseconds, or less: never more. So a server
-  // that goes by it stops in time.
+  // The server's time at `instant`, in microseconds, or an earlier time, never a later one: so a
+  // script that is to stop at this time stops early enough.
   Result<std::int64_t> server_time_at(Instant instant, Deadline deadline);
 
   // The server's clock showed `micros` before `received`.

@@ -8,7 +8,7 @@
 
 namespace baton::store::redis {
 
-// What a server says of itself; empty where this user may not see it.
+// The facts that a server tells about itself; empty where this user may not see them.
 struct Facts {
   std::map<std::string, std::string> info;  // the lines of INFO
   std::string memory_policy;
@@ -20,7 +20,7 @@ struct Facts {
   bool password_in_clear = false;
 };
 
-// What they mean, and what was measured besides: the worst first.
+// The findings that follow from the facts, with those that were measured, the worst first.
 [[nodiscard]] std::vector<Finding> examine(const Facts& facts, std::vector<Finding> measured);
 
 }  // namespace baton::store::redis

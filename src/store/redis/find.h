@@ -15,7 +15,7 @@ namespace baton::store::redis {
                                           const Query& query, std::optional<core::StoreTime> at,
                                           Deadline deadline);
 
-// What the value of a name means: nothing if there is none, an error if it is damaged.
+// The state in the value of a name: nothing if there is none, an error if it is damaged.
 [[nodiscard]] std::optional<Result<core::NameState>> state_in(const Value& value);
 
 // Everything under a pattern, on every master of a cluster, a piece at a time.

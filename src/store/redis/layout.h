@@ -36,7 +36,7 @@ class Layout {
   [[nodiscard]] const std::string& floor() const { return floor_; }
   [[nodiscard]] const std::string& channels() const { return channels_; }
 
-  // What stands before a region.
+  // The part of a key before the region.
   [[nodiscard]] const std::string& start() const { return start_; }
 
   // For SCAN: everything ours whose key starts so. An escaped ':' ends a region, so a part of one

@@ -51,7 +51,7 @@ class Unpacker {
   std::size_t at_ = 0;
 };
 
-// What Packer::grant wrote. Throws std::runtime_error if it is anything else.
+// Reads a grant that Packer::grant wrote. Throws std::runtime_error if it is anything else.
 [[nodiscard]] GrantId grant_in(std::string_view bytes);
 
 }  // namespace baton::store::redis

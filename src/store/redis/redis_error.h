@@ -7,8 +7,8 @@
 
 namespace baton::store::redis {
 
-// What an error of the server means to a caller. in_doubt is set where a script may have written
-// before it failed.
+// The error that an error of the server means to a caller. in_doubt is set where a script may have
+// written before it failed.
 [[nodiscard]] Error error_for(std::string_view text, const Settings& settings);
 
 }  // namespace baton::store::redis

@@ -10,7 +10,7 @@ namespace baton::store::redis {
 
 enum class Script : std::uint8_t { apply, acquire_free, release_held };
 
-// What servers call each script: a sum of its text, and so the same for all and for ever.
+// The names of the scripts at servers: a checksum of the text, so the same on all servers.
 class Scripts {
  public:
   // Loads all of them into the server of this connection, which has none or has forgotten them. To

@@ -83,7 +83,7 @@ void ScriptCall::write_names(Commands& commands, const Layout& layout) const {
     write_name(commands, layout, batch_[place].targets[0].key);
 }
 
-// What many have in common is said once.
+// Sends the values that all these acquires share only once.
 void ScriptCall::write_acquires(Commands& commands, const Layout& layout, bool clustered,
                                 const CallContext& context) const {
   const auto count = static_cast<std::int64_t>(places_.size());

@@ -27,7 +27,7 @@ struct Route {
   bool operator==(const Route&) const = default;
 };
 
-// What every call of a script says.
+// The arguments of every call of a script.
 struct CallContext {
   std::string_view sha;
   std::int64_t not_after = 0;          // the server's time

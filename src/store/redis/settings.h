@@ -17,7 +17,7 @@ struct Endpoint {
   auto operator<=>(const Endpoint&) const = default;
 };
 
-// What a store URL says: see docs/stores/redis.md.
+// The parts of a store URL: see docs/stores/redis.md.
 struct Settings {
   Endpoint node;
   std::string user;

@@ -14,8 +14,8 @@ struct sqlite3_stmt;
 
 namespace baton::store::sqlite {
 
-// What an SQLite result code means to a user of the file `path`, in one line that says what to do.
-// `system_error` is the errno behind it, or 0.
+// The error that an SQLite result code means to a user of the file `path`, with one line that says
+// what to do. `system_error` is the errno behind it, or 0.
 [[nodiscard]] Error explain(int code, const std::string& path, std::string_view detail,
                             int system_error);
 [[nodiscard]] BATON_EXPORT Error explain(sqlite3* connection, int code);

@@ -15,7 +15,7 @@ struct Checkup {
   std::optional<std::uint64_t> filesystem;             // instead of what the system says
 };
 
-// What weakens the promise of a store in this file, which need not be there yet.
+// Findings about a store in this file, which need not be there yet.
 [[nodiscard]] Result<std::vector<Finding>> examine(const std::string& path, const Checkup& checkup,
                                                    Deadline deadline);
 

@@ -18,7 +18,7 @@ namespace baton::store::sqlite {
 // link may be followed.
 [[nodiscard]] std::string without_links(const std::string& path);
 
-// What a filesystem of this statfs type is called if it may be shared with other machines, where
+// The name of a filesystem of this statfs type, if it may be shared with other machines, which
 // neither the locks of SQLite nor its shared memory reach. Nothing for a local one.
 [[nodiscard]] std::optional<std::string_view> network_filesystem(std::uint64_t type);
 

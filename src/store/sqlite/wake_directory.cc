@@ -19,7 +19,7 @@ namespace {
 constexpr mode_t kWriteByOthers = S_IWGRP | S_IWOTH;
 constexpr std::size_t kNameLength = 16;
 
-// Who may read the database may enter the directory.
+// Users that may read the database may enter the directory.
 mode_t directory_mode(mode_t file) { return file | ((file & 0444) >> 2); }
 
 bool is_name(std::string_view name) {

@@ -28,7 +28,8 @@ class Descriptor {
   int fd_;
 };
 
-// Who may use the wake files: the owner of the database, and all users that its mode lets write it.
+// The users that may use the wake files: the owner of the database, and all that may write it by
+// its mode.
 struct Access {
   uid_t owner = 0;
   mode_t mode = 0600;

@@ -207,7 +207,7 @@ void WakeFiles::heard(int watch, std::uint32_t what) {
     grants.resize(got > 0 ? static_cast<std::size_t>(got) / sizeof(GrantId) : 0);
     box.read += static_cast<off_t>(grants.size() * sizeof(GrantId));
     if (box.read >= kLongFile && ::ftruncate(box.file.get(), 0) == 0) {
-      // What came between the reading and the emptying is not known, so it may be anything.
+      // Wake-ups that came between reading and emptying the file are lost: wake every waiter.
       any = true;
       box.read = 0;
     }
