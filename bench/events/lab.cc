@@ -22,7 +22,7 @@ test::PostgresServer& Lab::postgres() {
   if (!postgres_) {
     say("starting a private PostgreSQL");
     postgres_ = std::make_unique<test::PostgresServer>(
-        test::PostgresOptions{.settings = {{"fsync", "on"}, {"shared_buffers", "128MB"}}});
+        test::PostgresOptions{.settings = {{"fsync", "on"}, {"shared_buffers", "1GB"}}});
   }
   return *postgres_;
 }
