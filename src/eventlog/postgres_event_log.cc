@@ -68,7 +68,7 @@ Result<Appended> EventLog::append(PGconn* transaction, std::string_view stream,
   for (auto& column : columns_of(append.complete)) values.push_back(std::move(column));
   auto answer = call.execute(kAppend, values);
   if (!answer) return answer.error();
-  const auto rows = sql::rows_of(answer->get());
+  const auto rows = sql::rows_of(std::move(*answer));
   if (rows.front().null(1)) {
     return eventlog::version_conflict(stream, rows.front().integer(0), *expected_version);
   }
@@ -88,7 +88,7 @@ Result<std::vector<LoggedEvent>> EventLog::read(PGconn* connection, std::string_
   auto answer = call.execute(kRead.c_str(), sql::Values{std::string(stream), what.after_version,
                                                         static_cast<std::int64_t>(what.limit)});
   if (!answer) return answer.error();
-  return eventlog::logged_events(sql::rows_of(answer->get()));
+  return eventlog::logged_events(sql::rows_of(std::move(*answer)));
 }
 
 }  // namespace baton

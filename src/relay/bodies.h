@@ -13,13 +13,13 @@ class Bodies {
   void add(Events all) {
     while (!all.empty()) {
       const auto added = events_.insert(all.extract(all.begin()));
-      if (added.inserted) bytes_ += added.position->second.event.payload.size();
+      if (added.inserted) bytes_ += added.position->second.bytes();
     }
   }
-  [[nodiscard]] std::optional<event::SentEvent> take(Position position) {
+  [[nodiscard]] std::optional<StoredEvent> take(Position position) {
     auto found = events_.extract(position);
     if (found.empty()) return {};
-    bytes_ -= found.mapped().event.payload.size();
+    bytes_ -= found.mapped().bytes();
     return std::move(found.mapped());
   }
   void clear() {

@@ -114,15 +114,16 @@ Result<void> Engine::gather(const LanePtr& lane, Outbound& out) {
       if (!unwritten_since_) unwritten_since_ = now;
       continue;
     }
+    event::SentEvent event = stored->event();
     InFlight& sent = out.rows.emplace_back(
         InFlight{.lane = lane, .memory = lane->memory, .row = std::move(row)});
     if (options_.on_event) {  // the event itself is not kept
-      sent.occurred_at = stored->occurred_at;
-      sent.event_id = stored->event.id;
-      sent.type = stored->event.type;
-      sent.correlation_id = stored->event.correlation_id;
+      sent.occurred_at = event.occurred_at;
+      sent.event_id = event.event.id;
+      sent.type = event.event.type;
+      sent.correlation_id = event.event.correlation_id;
     }
-    event::write_message(std::move(*stored), out.next_message());
+    event::write_message(std::move(event), out.next_message());
   }
   if (lane->look->unwritten() > 0 && !unwritten_since_) unwritten_since_ = now;
   return {};

@@ -21,6 +21,7 @@
 #include "baton/result.h"
 #include "event/message_headers.h"
 #include "relay/look.h"
+#include "sql/value.h"
 
 namespace baton::relay {
 
@@ -32,9 +33,23 @@ struct OwnedLane {
   Token token = 0;
 };
 
-// Events with their bodies. They become messages when they are sent, not when they are read: the
-// headers of thousands of messages that wait would fill the caches of the processor.
-using Events = std::map<Position, event::SentEvent>;
+// An event where the database has put it. It becomes an event, and then a message, when it is sent,
+// not when it is read: thousands of them that wait would fill the caches of the processor.
+class StoredEvent {
+ public:
+  StoredEvent(sql::Row row, std::size_t at, std::size_t bytes)
+      : row_(std::move(row)), at_(at), bytes_(bytes) {}
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }  // of payload and headers
+  [[nodiscard]] event::SentEvent event() const;
+
+ private:
+  sql::Row row_;
+  std::size_t at_;
+  std::size_t bytes_;
+};
+
+using Events = std::map<Position, StoredEvent>;
 
 struct LaneRead {
   OwnedLane lane;

@@ -403,13 +403,14 @@ Result<void> PostgresTables::first_pages(const Group& group, std::size_t max_row
   }
   for (sql::Row& row : *rows) {
     if (more) break;
-    auto stored = read_event(row, 2);
+    const std::int64_t slot = row.integer(2 + kStoredColumns);
+    auto stored = read_row(row, 2);
     const auto page = stored ? pages.find(stored->lane) : pages.end();
     if (page == pages.end()) continue;
     // One statement reads for all lanes: a row that this lane has read before may come again
     // because another lane has not read it yet.
     if (by_lane.at(stored->lane)->read.known.shows(stored->row.xid)) continue;
-    slots_[stored->lane] = row.integer(2 + kStoredColumns);
+    slots_[stored->lane] = slot;
     const Position position = stored->row.position;
     page->second.page.rows.push_back(std::move(stored->row));
     if (stored->event) page->second.events.emplace(position, std::move(*stored->event));
@@ -454,12 +455,13 @@ Result<void> PostgresTables::next_pages(const Group& group, std::size_t max_rows
   if (!rows) return rows.error();
   std::map<int, LanePage> pages;
   for (sql::Row& row : *rows) {
-    const int lane = static_cast<int>(row.integer(1));
+    const int lane = static_cast<int>(row.integer(0));
     LanePage& page = pages[lane];
     page.lane = lane;
-    auto stored = read_event(row, 2);
+    const std::int64_t slot = row.integer(kStoredColumns);
+    auto stored = read_row(row, 0);
     if (!stored) continue;
-    slots_[lane] = row.integer(2 + kStoredColumns);
+    slots_[lane] = slot;
     const Position position = stored->row.position;
     page.page.rows.push_back(std::move(stored->row));
     if (stored->event) page.events.emplace(position, std::move(*stored->event));
@@ -510,7 +512,7 @@ Result<Events> PostgresTables::fetch(int lane, const std::vector<Position>& posi
   if (!rows) return rows.error();
   Events found;
   for (sql::Row& row : *rows) {
-    auto stored = read_event(row, 0);
+    auto stored = read_row(row, 0);
     if (stored && stored->event) {
       found.emplace(stored->row.position, std::move(*stored->event));
     }

@@ -153,7 +153,7 @@ Result<Looked> SqliteTables::look(std::span<const LaneRead> reads, std::size_t m
     }
     LanePage page{.lane = read.lane.number, .page = {.now = snapshot_at(first.integer(1))}};
     for (sql::Row& row : *rows) {
-      auto stored = read_event(row, 2);
+      auto stored = read_row(row, 2);
       if (!stored) continue;
       const Position position = stored->row.position;
       page.page.rows.push_back(std::move(stored->row));
@@ -196,7 +196,7 @@ Result<Events> SqliteTables::fetch(int, const std::vector<Position>& positions) 
     auto rows = database_->query(fetch_, {position});
     if (!rows) return rows.error();
     if (rows->empty()) continue;
-    auto stored = read_event(*rows->begin(), 0);
+    auto stored = read_row(*rows->begin(), 0);
     if (stored && stored->event) found.emplace(position, std::move(*stored->event));
   }
   return found;

@@ -9,17 +9,17 @@
 namespace baton::relay {
 
 // A row of look.sql, page.sql or fetch.sql, from its column `at` on: lane, position, xid, attempts,
-// bytes, when it was added, and then outbox::kEventColumns. Nothing if the row has no position.
-// Takes the values out of the row.
-struct StoredEvent {
+// bytes, when it was added, and then outbox::kEventColumns. Nothing if the row has no position;
+// else the row is moved from.
+struct StoredRow {
   int lane = 0;
   Row row;
-  std::optional<event::SentEvent> event;  // if the payload was read
+  std::optional<StoredEvent> event;  // if the payload was read
 };
 
 inline constexpr std::size_t kStoredColumns = 6 + outbox::kEventColumnCount;
 
-[[nodiscard]] std::optional<StoredEvent> read_event(sql::Row& row, std::size_t at);
+[[nodiscard]] std::optional<StoredRow> read_row(sql::Row& row, std::size_t at);
 
 // The route of a message: the unit that backs off when a queue is full.
 [[nodiscard]] std::string route_of(const std::string& exchange, const std::string& routing_key);

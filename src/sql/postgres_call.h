@@ -13,6 +13,7 @@
 #include "baton/export.h"
 #include "baton/result.h"
 #include "sql/connection.h"
+#include "sql/postgres_values.h"
 #include "sql/schema.h"
 #include "sql/value.h"
 
@@ -20,10 +21,7 @@ namespace baton::sql {
 
 class BATON_EXPORT PostgresCall {
  public:
-  struct Clear {
-    void operator()(PGresult* result) const { PQclear(result); }
-  };
-  using Answer = std::unique_ptr<PGresult, Clear>;
+  using Answer = PostgresResult;
 
   // Makes an error of an SQLSTATE and its message; by default postgres_error().
   using Explain = std::function<Error(std::string_view sqlstate, std::string message)>;

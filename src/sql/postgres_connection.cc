@@ -212,7 +212,7 @@ Result<Rows> PostgresConnection::run(const std::string& sql, const Values& value
                         parameters.pointers(), parameters.lengths(), parameters.formats(), 0),
       by, lost);
   if (!result) return result.error();
-  return rows_of(result->get());
+  return rows_of(std::move(*result));
 }
 
 Result<Rows> PostgresConnection::run(const Statement& statement, const Values& values,
@@ -227,7 +227,7 @@ Result<Rows> PostgresConnection::run(const Statement& statement, const Values& v
                           parameters.pointers(), parameters.lengths(), parameters.formats(), 0),
       by, lost);
   if (!result) return result.error();
-  return rows_of(result->get());
+  return rows_of(std::move(*result));
 }
 
 Result<void> PostgresConnection::prepare(const Statement& statement, int parameters,

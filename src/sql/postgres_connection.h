@@ -8,13 +8,9 @@
 #include <libpq-fe.h>
 
 #include "sql/connection.h"
+#include "sql/postgres_values.h"
 
 namespace baton::sql {
-
-struct ClearResult {
-  void operator()(PGresult* result) const { PQclear(result); }
-};
-using PostgresResult = std::unique_ptr<PGresult, ClearResult>;
 
 // A session with a PostgreSQL server. libpq never blocks here: every wait is a poll(2) with the
 // call's deadline. A call that leaves at its deadline makes the session unusable, since the answer

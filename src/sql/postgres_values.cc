@@ -112,23 +112,54 @@ PostgresParameters::PostgresParameters(const Values& values) {
   }
 }
 
-Rows rows_of(const PGresult* result) {
-  const int columns = PQnfields(result);
-  std::vector<Row> rows;
-  rows.reserve(static_cast<std::size_t>(PQntuples(result)));
-  for (int row = 0; row < PQntuples(result); ++row) {
-    Values values;
-    values.reserve(static_cast<std::size_t>(columns));
-    for (int column = 0; column < columns; ++column) {
-      values.push_back(value_of(result, row, column));
+// Owns what libpq has read.
+class PostgresCells final : public Cells {
+ public:
+  explicit PostgresCells(PostgresResult result)
+      : result_(std::move(result)), columns_(static_cast<std::size_t>(PQnfields(result_.get()))) {
+    for (std::size_t column = 0; column < columns_; ++column) {
+      plain_.push_back(is_plain(PQftype(result_.get(), static_cast<int>(column))));
     }
-    rows.emplace_back(std::move(values));
   }
+
+  [[nodiscard]] std::size_t columns() const override { return columns_; }
+  [[nodiscard]] Value value(std::size_t row, std::size_t column) const override {
+    return value_of(result_.get(), static_cast<int>(row), static_cast<int>(column));
+  }
+  [[nodiscard]] bool null(std::size_t row, std::size_t column) const override {
+    return PQgetisnull(result_.get(), static_cast<int>(row), static_cast<int>(column)) != 0;
+  }
+  [[nodiscard]] std::optional<std::string_view> plain(std::size_t row,
+                                                      std::size_t column) const override {
+    if (!plain_[column] || null(row, column)) return {};
+    const int r = static_cast<int>(row);
+    const int c = static_cast<int>(column);
+    return std::string_view(PQgetvalue(result_.get(), r, c),
+                            static_cast<std::size_t>(PQgetlength(result_.get(), r, c)));
+  }
+
+ private:
+  static bool is_plain(Oid type) {
+    return type != kBool && type != kFloat4 && type != kFloat8 && type != kBytea;
+  }
+
+  const PostgresResult result_;
+  const std::size_t columns_;
+  std::vector<bool> plain_;  // by column
+};
+
+Rows rows_of(PostgresResult result) {
   // A SELECT reports its rows in the same place.
-  const std::string_view tag = PQcmdStatus(const_cast<PGresult*>(result));
+  const std::string_view tag = PQcmdStatus(result.get());
   const bool wrote = tag.starts_with("INSERT") || tag.starts_with("UPDATE") ||
                      tag.starts_with("DELETE") || tag.starts_with("MERGE");
-  const std::int64_t affected = wrote ? std::atoll(PQcmdTuples(const_cast<PGresult*>(result))) : 0;
+  const std::int64_t affected = wrote ? std::atoll(PQcmdTuples(result.get())) : 0;
+  const auto count = static_cast<std::size_t>(PQntuples(result.get()));
+  if (count == 0) return Rows({}, affected);
+  const auto cells = std::make_shared<const PostgresCells>(std::move(result));
+  std::vector<Row> rows;
+  rows.reserve(count);
+  for (std::size_t row = 0; row < count; ++row) rows.emplace_back(cells, row);
   return Rows(std::move(rows), affected);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,12 @@ class BATON_EXPORT PostgresParameters {
   std::vector<int> formats_;
 };
 
+struct ClearResult {
+  void operator()(PGresult* result) const { PQclear(result); }
+};
+using PostgresResult = std::unique_ptr<PGresult, ClearResult>;
+
 // The rows of a result in text format, by the types of its columns.
-[[nodiscard]] Rows rows_of(const PGresult* result);
+[[nodiscard]] Rows rows_of(PostgresResult result);
 
 }  // namespace baton::sql

@@ -7,7 +7,7 @@ namespace baton::sql {
 namespace {
 
 template <typename Number>
-Number parsed(const std::string& text) {
+Number parsed(std::string_view text) {
   Number number{};
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
@@ -29,20 +29,7 @@ Number number_of(const Value& value) {
   return Number{};
 }
 
-}  // namespace
-
-bool Row::null(std::size_t column) const {
-  return std::holds_alternative<std::monostate>(values_[column]);
-}
-
-std::int64_t Row::integer(std::size_t column) const {
-  return number_of<std::int64_t>(values_[column]);
-}
-
-double Row::real(std::size_t column) const { return number_of<double>(values_[column]); }
-
-std::string Row::text(std::size_t column) const {
-  const Value& value = values_[column];
+std::string text_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return printed(*whole);
   if (const auto* real = std::get_if<double>(&value)) return printed(*real);
@@ -51,7 +38,35 @@ std::string Row::text(std::size_t column) const {
   return {};
 }
 
+}  // namespace
+
+std::size_t Row::size() const { return cells_ ? cells_->columns() : values_.size(); }
+
+Value Row::operator[](std::size_t column) const {
+  return cells_ ? cells_->value(row_, column) : values_[column];
+}
+
+bool Row::null(std::size_t column) const {
+  return cells_ ? cells_->null(row_, column)
+                : std::holds_alternative<std::monostate>(values_[column]);
+}
+
+std::int64_t Row::integer(std::size_t column) const {
+  if (!cells_) return number_of<std::int64_t>(values_[column]);
+  if (const auto plain = cells_->plain(row_, column)) return parsed<std::int64_t>(*plain);
+  return number_of<std::int64_t>(cells_->value(row_, column));
+}
+
+double Row::real(std::size_t column) const { return number_of<double>((*this)[column]); }
+
+std::string Row::text(std::size_t column) const {
+  if (!cells_) return text_of(values_[column]);
+  if (const auto plain = cells_->plain(row_, column)) return std::string(*plain);
+  return text_of(cells_->value(row_, column));
+}
+
 std::string Row::take_text(std::size_t column) {
+  if (cells_) return text(column);
   if (auto* text = std::get_if<std::string>(&values_[column])) return std::move(*text);
   return text(column);
 }

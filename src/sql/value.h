@@ -13,7 +13,10 @@
 // Text is UTF-8 without NUL bytes, which PostgreSQL cannot store: text with one is refused.
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -31,15 +34,29 @@ using Value = std::variant<std::monostate, bool, std::int64_t, double, std::stri
                            std::vector<std::int64_t>, std::vector<std::string>>;
 using Values = std::vector<Value>;
 
+// The cells of an answer of a server, read where they are when they are asked for: to copy a wide
+// row into values costs about as much as to find it.
+class BATON_EXPORT Cells {
+ public:
+  virtual ~Cells() = default;
+  [[nodiscard]] virtual std::size_t columns() const = 0;
+  [[nodiscard]] virtual Value value(std::size_t row, std::size_t column) const = 0;
+  [[nodiscard]] virtual bool null(std::size_t row, std::size_t column) const = 0;
+  // Of a cell that is text or a whole number, as text; nothing for another type, or NULL.
+  [[nodiscard]] virtual std::optional<std::string_view> plain(std::size_t row,
+                                                              std::size_t column) const = 0;
+};
+
 // The accessors convert, because databases differ in the types they answer with (PostgreSQL sums
 // bigints to numeric, SQLite has no boolean): integer() reads text in decimal, text() prints
 // numbers. NULL, and text that is no number, is 0 or empty.
 class BATON_EXPORT Row {
  public:
   explicit Row(Values values) : values_(std::move(values)) {}
+  Row(std::shared_ptr<const Cells> cells, std::size_t row) : cells_(std::move(cells)), row_(row) {}
 
-  [[nodiscard]] std::size_t size() const { return values_.size(); }
-  [[nodiscard]] const Value& operator[](std::size_t column) const { return values_[column]; }
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] Value operator[](std::size_t column) const;
 
   [[nodiscard]] bool null(std::size_t column) const;
   [[nodiscard]] bool boolean(std::size_t column) const { return integer(column) != 0; }
@@ -49,6 +66,8 @@ class BATON_EXPORT Row {
   [[nodiscard]] std::string take_text(std::size_t column);   // the same, out of the row
 
  private:
+  std::shared_ptr<const Cells> cells_;  // none: in values_
+  std::size_t row_ = 0;
   Values values_;
 };
 

@@ -19,7 +19,7 @@ found AS (
       AND NOT pg_catalog.pg_visible_in_snapshot(e.xid, m.known)
     ORDER BY e.position LIMIT $6::bigint) p ON true
 )
-SELECT '', f.mine, f.lane, f.position, f.xid, f.retry_count, f.bytes,
+SELECT f.mine, f.position, f.xid, f.retry_count, f.bytes,
        (pg_catalog.date_part('epoch', greatest(least(f.created_at, '9999-01-01'), '0001-01-01'))
         * 1000)::bigint,
        f.event_id, f.type, f.aggregate_type, f.aggregate_id, f.exchange, f.routing_key,
