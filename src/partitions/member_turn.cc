@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/permanent_error.h"
 #include "partitions/member.h"
 
 namespace baton::partitions {
@@ -39,18 +40,10 @@ Result<bool> Member::join(Look& seen) {
                                   {.ttl = options_.ttl, .metadata = metadata()});
   if (!lease) {
     Error& error = lease.error();
-    switch (error.code) {
-      case Code::busy:
-        error.message =
-            "another live replica takes part in '" + name_ + "' as '" + locks_.owner() + "'";
-        break;
-      case Code::bad_name:
-      case Code::bad_request:
-      case Code::denied:
-      case Code::unsupported:
-        if (!error.retryable) return error;
-        break;
-      default: break;
+    if (is_permanent(error)) return error;
+    if (error.code == Code::busy) {
+      error.message =
+          "another live replica takes part in '" + name_ + "' as '" + locks_.owner() + "'";
     }
     tell_trouble(error);
     return false;
