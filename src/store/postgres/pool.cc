@@ -24,7 +24,7 @@ Error Pool::all_busy() const {
                .retryable = true};
 }
 
-Result<Pool::Lease> Pool::take_slot(Lane lane, Deadline deadline) {
+Result<Pool::Borrowed> Pool::take_slot(Lane lane, Deadline deadline) {
   std::unique_lock lock(mutex_);
   std::optional<std::size_t> found;
   while (!(found = free_slot(lane))) {
@@ -33,35 +33,35 @@ Result<Pool::Lease> Pool::take_slot(Lane lane, Deadline deadline) {
     freed_.wait_for(lock, left);
   }
   slots_[*found].taken = true;
-  return Lease(*this, *found);
+  return Borrowed(*this, *found);
 }
 
-Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
-  auto lease = take_slot(lane, deadline);
-  if (!lease) return lease;
-  Slot& slot = slots_[lease->slot_];
-  if (slot.connection && slot.connection->still_there()) return lease;
+Result<Pool::Borrowed> Pool::take(Lane lane, Deadline deadline) {
+  auto borrowed = take_slot(lane, deadline);
+  if (!borrowed) return borrowed;
+  Slot& slot = slots_[borrowed->slot_];
+  if (slot.connection && slot.connection->still_there()) return borrowed;
   if (lane == Lane::renewals) {
-    if (auto shared = share_for_renewals(slot, *lease, deadline)) return std::move(*shared);
+    if (auto shared = share_for_renewals(slot, *borrowed, deadline)) return std::move(*shared);
   }
   if (auto connected = connect(slot, deadline); !connected) return connected.error();
-  return lease;
+  return borrowed;
 }
 
 // Opening a connection may take longer than the lease lasts: one short try, then a connection for
 // requests; nothing if none of those is open either.
-std::optional<Result<Pool::Lease>> Pool::share_for_renewals(Slot& own, Lease& lease,
-                                                            Deadline deadline) {
+std::optional<Result<Pool::Borrowed>> Pool::share_for_renewals(Slot& own, Borrowed& borrowed,
+                                                               Deadline deadline) {
   const Instant now = BootClock::now();
   if (now >= own.next_try) {
     const Deadline limit = std::min<Deadline>(deadline, now + settings_.apply_limit / 4);
-    if (open(own, limit)) return std::move(lease);
+    if (open(own, limit)) return std::move(borrowed);
   }
   return take_connected(deadline);
 }
 
 // One of the connections for requests that is open; nothing if none is.
-std::optional<Result<Pool::Lease>> Pool::take_connected(Deadline deadline) {
+std::optional<Result<Pool::Borrowed>> Pool::take_connected(Deadline deadline) {
   std::unique_lock lock(mutex_);
   for (;;) {
     bool may_come = false;
@@ -70,7 +70,7 @@ std::optional<Result<Pool::Lease>> Pool::take_connected(Deadline deadline) {
       may_come = may_come || slot.taken;
       if (slot.taken || !slot.connection || !slot.connection->still_there()) continue;
       slot.taken = true;
-      return Lease(*this, i);
+      return Borrowed(*this, i);
     }
     if (!may_come) return std::nullopt;
     const auto left = deadline - BootClock::now();

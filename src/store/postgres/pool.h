@@ -29,13 +29,13 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   // One connection for one caller, back in the pool at the end of the scope.
-  class Lease {
+  class Borrowed {
    public:
-    Lease(Pool& pool, std::size_t slot) : pool_(&pool), slot_(slot) {}
-    Lease(Lease&& other) noexcept
+    Borrowed(Pool& pool, std::size_t slot) : pool_(&pool), slot_(slot) {}
+    Borrowed(Borrowed&& other) noexcept
         : pool_(std::exchange(other.pool_, nullptr)), slot_(other.slot_) {}
-    Lease& operator=(Lease&&) = delete;
-    ~Lease() {
+    Borrowed& operator=(Borrowed&&) = delete;
+    ~Borrowed() {
       if (pool_ != nullptr) pool_->give_back(slot_);
     }
     Connection* operator->() const { return pool_->slots_[slot_].connection.get(); }
@@ -48,7 +48,7 @@ class Pool {
   };
 
   // Waits for a free connection and, if need be, for the server, until the deadline.
-  Result<Lease> take(Lane lane, Deadline deadline);
+  Result<Borrowed> take(Lane lane, Deadline deadline);
 
   // Takes in a connection that the caller has opened already.
   void adopt(std::unique_ptr<Connection> connection);
@@ -64,9 +64,10 @@ class Pool {
 
   [[nodiscard]] std::optional<std::size_t> free_slot(Lane lane) const;
   [[nodiscard]] Error all_busy() const;
-  Result<Lease> take_slot(Lane lane, Deadline deadline);
-  std::optional<Result<Lease>> take_connected(Deadline deadline);
-  std::optional<Result<Lease>> share_for_renewals(Slot& own, Lease& lease, Deadline deadline);
+  Result<Borrowed> take_slot(Lane lane, Deadline deadline);
+  std::optional<Result<Borrowed>> take_connected(Deadline deadline);
+  std::optional<Result<Borrowed>> share_for_renewals(Slot& own, Borrowed& borrowed,
+                                                     Deadline deadline);
   Result<void> open(Slot& slot, Deadline deadline);
   Result<void> connect(Slot& slot, Deadline deadline);
   void give_back(std::size_t slot);
