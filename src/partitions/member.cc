@@ -97,7 +97,7 @@ Result<void> Member::take_part() {
     if (auto ok = handle_events(); !ok) return ok;
     if (look_at_ <= clock_.now()) {
       look_at_ = clock_.now() + options_.look_interval;
-      if (auto ok = turn(); !ok) return ok;
+      if (auto ok = pass(); !ok) return ok;
     }
     pause_until(std::min(look_at_, watch_overruns()), false);
   }

@@ -1,4 +1,4 @@
-// A turn of a member: look, ask plan.h what to do, do it.
+// One pass of a member: look, ask plan.h what to do, do it.
 
 #include <algorithm>
 #include <utility>
@@ -13,7 +13,7 @@ constexpr Millis kLookTimeout{2'000};
 
 }  // namespace
 
-Result<void> Member::turn() {
+Result<void> Member::pass() {
   auto seen = look(locks_, *set_, kLookTimeout);
   if (!seen) {
     tell_trouble(seen.error());
@@ -139,7 +139,7 @@ void Member::act(const Plan& plan) {
   }
 }
 
-// The requests of one turn travel together.
+// The requests of one pass travel together.
 void Member::ask(std::size_t partition, Own as, Millis wait) {
   Slot& slot = slots_[partition];
   slot.own = as;
