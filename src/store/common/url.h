@@ -9,16 +9,14 @@
 
 #include "baton/clock.h"
 #include "baton/result.h"
+#include "core/percent.h"
 
 namespace baton::store {
 
+using core::percent_decoded;
+using core::percent_encoded;
+
 [[nodiscard]] BATON_EXPORT Error bad_url(std::string message);
-
-// Text with %41 for A; nothing if a % is not followed by two hexadecimal digits.
-[[nodiscard]] BATON_EXPORT std::optional<std::string> percent_decoded(std::string_view text);
-
-// The other way: only letters, digits and -._~ stand for themselves.
-[[nodiscard]] BATON_EXPORT std::string percent_encoded(std::string_view text);
 
 // A message of a server without the secret that it repeats. A short secret is also a part of
 // ordinary words: below 8 characters it is hidden only where it is a word, below 4 only behind one
