@@ -71,6 +71,28 @@ std::optional<UrlUser> parse_user(std::string_view text) {
   return UrlUser{std::move(*name), std::move(*password)};
 }
 
+std::optional<HostAndPort> parse_host_and_port(std::string_view text) {
+  std::size_t end = 0;  // of the host, with its brackets
+  HostAndPort parts;
+  if (text.starts_with('[')) {
+    end = text.find(']') + 1;
+    if (end == 0) return std::nullopt;
+    parts.host = text.substr(1, end - 2);
+  } else {
+    end = std::min(text.find(':'), text.size());
+    parts.host = text.substr(0, end);
+  }
+  if (end == text.size()) return parts;
+  parts.port = parse_number(text.substr(end + 1), 65535);
+  if (text[end] != ':' || !parts.port || *parts.port == 0) return std::nullopt;
+  return parts;
+}
+
+std::string host_and_port(const std::string& host, int port) {
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
+}
+
 UrlParts split_url(std::string_view url) {
   const std::string_view rest = url.substr(url.find("://") + 3);
   const auto question = rest.find('?');

@@ -39,6 +39,16 @@ struct UrlUser {
 // name[:password], decoded.
 [[nodiscard]] BATON_EXPORT std::optional<UrlUser> parse_user(std::string_view text);
 
+// host, host:port, [address] or [address]:port; the host may be empty. Nothing for another text.
+struct HostAndPort {
+  std::string_view host;
+  std::optional<int> port;
+};
+[[nodiscard]] BATON_EXPORT std::optional<HostAndPort> parse_host_and_port(std::string_view text);
+
+// The other way: an address of IPv6 in brackets.
+[[nodiscard]] BATON_EXPORT std::string host_and_port(const std::string& host, int port);
+
 // Splits a URL at its scheme and its first '?'.
 struct UrlParts {
   std::string_view place;    // between the two
