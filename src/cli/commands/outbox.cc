@@ -118,13 +118,7 @@ Result<int> outbox_install(Context& context, const EventArguments& arguments) {
   auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   if (auto ok = install(**connection); !ok) return ok.error();
-  if (context.out.json()) {
-    JsonWriter json;
-    json.begin_object().field("installed", true).end_object();
-    context.out.line(json.text());
-  } else {
-    context.out.line(printable("the outbox is in " + redact_url(arguments.database)));
-  }
+  context.out.installed("the outbox", arguments.database);
   return exit_code::ok;
 }
 
