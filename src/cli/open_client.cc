@@ -62,7 +62,10 @@ Result<OpenedClient> open_client(const Settings& settings, const std::string& me
                                  const Output& /*out*/, const TryAgain& again,
                                  std::optional<Instant> until, std::function<bool()> /*leads*/) {
   if (!metrics.empty()) {
-    return Error{.code = Code::unsupported, .message = "this build of Baton has no --metrics"};
+    return Error{.code = Code::unsupported,
+                 .message =
+                     "this build of Baton has no --metrics: leave it out, or build Baton where "
+                     "prometheus-cpp and Boost are installed"};
   }
   auto locks = open_patiently(settings.store, {.owner = settings.owner}, again, until);
   if (!locks) return locks.error();

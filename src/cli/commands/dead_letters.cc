@@ -25,7 +25,9 @@ Result<void> install(sql::Connection& connection) {
 #ifdef BATON_HAS_STORE_SQLITE
   if (connection.kind() == sql::Kind::sqlite) return install_inbox(connection.sqlite());
 #endif
-  return bad_request("this baton was built without that database");
+  return bad_request(
+      "this baton was built without that database: build it with sqlite and postgres in "
+      "BATON_STORES");
 }
 
 struct Opened {

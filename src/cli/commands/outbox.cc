@@ -24,7 +24,9 @@ Result<void> install(sql::Connection& connection) {
 #ifdef BATON_HAS_STORE_SQLITE
   if (connection.kind() == sql::Kind::sqlite) return install_outbox(connection.sqlite());
 #endif
-  return bad_request("this baton was built without that database");
+  return bad_request(
+      "this baton was built without that database: build it with sqlite and postgres in "
+      "BATON_STORES");
 }
 
 void write_pile(JsonWriter& json, std::string_view name, const outbox::Pile& pile) {

@@ -264,11 +264,11 @@ Result<void> KubernetesStore::check_schema(const NameBatch& part, DocumentLoop& 
   const auto version = schema_.confirm(deadline);
   if (version && *version == seen) return {};
   Error error{.code = Code::unavailable,
-              .message = "the schema could not be looked at",
+              .message = "the version of the schema could not be read again: repeat the request",
               .retryable = true,
               .in_doubt = true};
   if (!version) {
-    error.message += ": " + version.error().message;
+    error.message += "; " + version.error().message;
     return error;
   }
   const auto undone = loop.apply(undo, deadline);
