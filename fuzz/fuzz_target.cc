@@ -1,3 +1,4 @@
+#include "core/percent.h"
 #include "fuzz.h"
 #include "http/target.h"
 
@@ -7,11 +8,11 @@ namespace {
 // A target put together again from its decoded parts.
 std::string print(const http::RequestTarget& target) {
   std::string text;
-  for (const auto& segment : target.segments) text += "/" + http::encode(segment);
+  for (const auto& segment : target.segments) text += "/" + core::percent_encoded(segment);
   if (text.empty()) text = "/";
   char before = '?';
   for (const auto& [name, value] : target.query) {
-    text += before + http::encode(name) + "=" + http::encode(value);
+    text += before + core::percent_encoded(name) + "=" + core::percent_encoded(value);
     before = '&';
   }
   return text;

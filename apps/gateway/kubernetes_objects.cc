@@ -156,7 +156,7 @@ class KubernetesObjects final : public ObjectStore {
   }
 
   // Also puts away what ended when its writer died before it could.
-  Result<std::size_t> settle_requests(Time now) override {
+  Result<std::size_t> conclude_requests(Time now) override {
     auto requests = requests_.list(select_active(), Requests::lately());
     if (!requests) return requests.error();
     auto executions = executions_.list(select_active(), Executions::lately());
@@ -169,17 +169,17 @@ class KubernetesObjects final : public ObjectStore {
         return done.error();
       }
     }
-    std::size_t settled = 0;
+    std::size_t concluded = 0;
     for (const auto& [request, uid, version, finished, put_away] : *requests) {
       if (!is_active(request.phase)) {
         if (auto done = requests_.put_away(request.name); !done) return done.error();
       } else if (request.phase == Phase::running && !running.contains(request.execution)) {
-        auto ended = settle(request, now);
+        auto ended = conclude(request, now);
         if (!ended) return ended.error();
-        settled += *ended ? 1 : 0;
+        concluded += *ended ? 1 : 0;
       }
     }
-    return settled;
+    return concluded;
   }
 
   Result<std::optional<WorkflowExecution>> execution(const std::string& name) override {
@@ -266,7 +266,7 @@ class KubernetesObjects final : public ObjectStore {
     return true;
   }
 
-  Result<bool> settle(const RemediationRequest& request, Time now) {
+  Result<bool> conclude(const RemediationRequest& request, Time now) {
     auto execution = executions_.get(request.execution);
     if (!execution) return execution.error();
     if (!*execution || is_active((*execution)->object.phase)) return false;

@@ -103,7 +103,7 @@ class ObjectStore {
                                    const Guard& guard) = 0;
 
   // Ends the requests whose execution has ended; says how many.
-  virtual Result<std::size_t> settle_requests(Time now) = 0;
+  virtual Result<std::size_t> conclude_requests(Time now) = 0;
 
   virtual Result<std::optional<WorkflowExecution>> execution(const std::string& name) = 0;
   virtual Result<std::optional<WorkflowExecution>> active_execution(const Target& target) = 0;

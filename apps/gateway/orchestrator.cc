@@ -50,8 +50,8 @@ void Orchestrator::run(const std::stop_token& stop) {
 }
 
 bool Orchestrator::pass() {
-  if (auto settled = objects_->settle_requests(options_.now()); !settled) {
-    trouble("cannot end requests", settled.error());
+  if (auto concluded = objects_->conclude_requests(options_.now()); !concluded) {
+    trouble("cannot end requests", concluded.error());
     return false;
   }
   auto requests = objects_->startable_requests(kAtOnce);
@@ -91,7 +91,7 @@ Verdict Orchestrator::decide(const RemediationRequest& listed, const Lease& leas
   if (auto ok = objects_->overtake(guard); !ok) return trouble("cannot decide", ok.error());
   auto request = objects_->request(listed.name);
   if (!request) return trouble("cannot read a request", request.error());
-  if (!*request || (*request)->phase != Phase::pending) return Verdict::settled;
+  if (!*request || (*request)->phase != Phase::pending) return Verdict::concluded;
   auto active = objects_->active_execution(listed.target);
   if (!active) return trouble("cannot read executions", active.error());
   if (*active && (*active)->request != listed.name) {

@@ -42,7 +42,7 @@ class Orchestrator {
   enum class Verdict {
     started,
     adopted,      // it had been started before
-    settled,      // nothing is to be done any more
+    concluded,    // nothing is to be done any more
     lock_busy,    // another orchestrator decides about this target right now
     target_busy,  // something runs for this target
     failed,

@@ -128,7 +128,7 @@ class SqlObjects final : public ObjectStore {
     });
   }
 
-  Result<std::size_t> settle_requests(Time now) override {
+  Result<std::size_t> conclude_requests(Time now) override {
     auto open = read(
         "SELECT 1 FROM gateway_request AS r JOIN gateway_execution AS e ON e.name = r.execution"
         " WHERE r.phase = 'Running' AND e.phase IN ('Completed', 'Failed') LIMIT 1",

@@ -49,7 +49,9 @@ Result<std::shared_ptr<Broker>> Broker::open(std::string_view url) {
     if (kind.scheme != scheme) continue;
     if (kind.open != nullptr) return kind.open(url);
     return Error{.code = Code::unsupported,
-                 .message = "this build of Baton has no broker for " + std::string(scheme) + ":"};
+                 .message = "this build of Baton has no broker for " + std::string(scheme) +
+                            ":; build it where SQLite is installed for embedded:, or librabbitmq "
+                            "and OpenSSL for rabbitmq:"};
   }
   return Error{.code = Code::bad_url,
                .message = "no broker is called '" + std::string(scheme.substr(0, 32)) +

@@ -23,8 +23,11 @@
 namespace baton::capi {
 namespace {
 
-[[maybe_unused]] Error not_built(const char* what) {
-  return {.code = Code::unsupported, .message = what};
+// `missing`: what an SQL database would be needed for.
+[[maybe_unused]] Error not_built(const std::string& missing) {
+  return {.code = Code::unsupported,
+          .message = "this build of Baton has no " + missing +
+                     ": build it with sqlite and postgres in BATON_STORES"};
 }
 
 // Runs `install` on a new session.
@@ -41,7 +44,7 @@ Result<void> prepare(const char* url, Install&& install) {
 #ifdef BATON_HAS_STORE_SQLITE
   if ((*connection)->kind() == sql::Kind::sqlite) return install((*connection)->sqlite());
 #endif
-  return not_built("this build of Baton has no store in this database");
+  return not_built("store for this database");
 }
 #endif
 
@@ -49,7 +52,7 @@ Result<void> install_fence_in([[maybe_unused]] const char* url) {
 #ifdef BATON_HAS_SQL
   return prepare(url, [](auto* session) { return install_fence(session); });
 #else
-  return not_built("this build of Baton has no fence");
+  return not_built("fence");
 #endif
 }
 
@@ -57,7 +60,7 @@ Result<void> install_outbox_in([[maybe_unused]] const char* url) {
 #ifdef BATON_HAS_OUTBOX
   return prepare(url, [](auto* session) { return install_outbox(session); });
 #else
-  return not_built("this build of Baton has no outbox");
+  return not_built("outbox");
 #endif
 }
 
@@ -98,7 +101,7 @@ Result<std::string> event_parameters([[maybe_unused]] int database,
   if (database == BATON_POSTGRESQL) parameters.push_back(read->quiet != 0);
   return parameters.dump();
 #else
-  return not_built("this build of Baton has no outbox");
+  return not_built("outbox");
 #endif
 }
 

@@ -15,22 +15,14 @@
 #include "capi/event_fd.h"
 #include "capi/held.h"
 #include "capi/wait.h"
+#include "core/permanent_error.h"
 
 namespace baton::capi {
 namespace {
 
-// Whether an elector ends with this error; it goes on after any other. hopeless() in
-// election_loop.cc decides the same.
+// Whether an elector ends with this error; it goes on after any other.
 bool ends_election(const Error& error) {
-  switch (error.code) {
-    case Code::bad_name:
-    case Code::bad_request:
-    case Code::bad_url:
-    case Code::denied:
-    case Code::unsupported: return !error.retryable;
-    case Code::cancelled: return true;  // closed
-    default: return false;
-  }
+  return is_permanent(error) || error.code == Code::cancelled;  // cancelled: closed
 }
 
 // Fires when the work of a term has to end: at once if the lease is lost, else when the elector

@@ -15,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include "baton/locks.h"
 #include "cli/json_writer.h"
 #include "core/utf8.h"
 
@@ -153,6 +154,13 @@ std::string Output::styled(std::string_view text, Style style) const {
 }
 
 void Output::line(const std::string& text) const { fmt::print("{}\n", text); }
+
+void Output::installed(std::string_view thing, const std::string& database) const {
+  if (!json_) return line(printable(fmt::format("{} is in {}", thing, redact_url(database))));
+  JsonWriter json;
+  json.begin_object().field("installed", true).end_object();
+  line(json.text());
+}
 
 namespace {
 

@@ -44,6 +44,9 @@ class Output {
   // To stdout, with a newline.
   void line(const std::string& text) const;
 
+  // What an install command ends with: `thing`, as "the outbox", is in the database now.
+  void installed(std::string_view thing, const std::string& database) const;
+
   // Columns as wide as their widest cell; on a terminal that is narrower, the widest cells are cut.
   // The cells may come from anywhere: they are made printable. `whole` is a column that is never
   // cut, because people copy what is in it.

@@ -4,40 +4,17 @@
 #include <cstring>
 #include <optional>
 
+#include "core/percent.h"
 #include "core/utf8.h"
 
 namespace baton {
 namespace {
 
 using core::next_code_point;
+using core::percent_decoded;
 
 Error bad_name(std::string message) {
   return {.code = Code::bad_name, .message = "bad name: " + std::move(message)};
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-std::optional<std::string> unescape(std::string_view part) {
-  std::string out;
-  out.reserve(part.size());
-  for (std::size_t i = 0; i < part.size(); ++i) {
-    if (part[i] != '%') {
-      out += part[i];
-      continue;
-    }
-    if (i + 2 >= part.size()) return std::nullopt;
-    const int high = hex_digit(part[i + 1]);
-    const int low = hex_digit(part[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -54,7 +31,7 @@ Result<std::vector<std::string>> unescape_all(const std::vector<std::string_view
                                               std::size_t from) {
   std::vector<std::string> out;
   for (std::size_t i = from; i < parts.size(); ++i) {
-    auto part = unescape(parts[i]);
+    auto part = percent_decoded(parts[i]);
     if (!part) return bad_name("'%' must be followed by two hexadecimal digits");
     out.push_back(std::move(*part));
   }
@@ -160,7 +137,7 @@ Result<std::pair<LockName, Mode>> parse_lock_text(std::string_view text) {
   if (!mode) return bad_name("unknown mode '" + std::string(parts[1]) + "'");
   LockName name;
   if (parts[0].size() > 4) {
-    auto region = unescape(parts[0].substr(5));
+    auto region = percent_decoded(parts[0].substr(5));
     if (!region) return bad_name("'%' must be followed by two hexadecimal digits");
     name.region = std::move(*region);
   }
@@ -227,7 +204,7 @@ Result<LockName> parse_key(std::string_view key) {
   LockName name;
   name.predicate.clear();
   if (const auto scoped = key.find("::"); scoped != std::string_view::npos) {
-    auto predicate = unescape(key.substr(scoped + 2));
+    auto predicate = percent_decoded(key.substr(scoped + 2));
     if (!predicate || predicate->empty()) return bad_name("a key with a broken predicate");
     name.predicate = std::move(*predicate);
     key = key.substr(0, scoped);

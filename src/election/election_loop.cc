@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/bad_request.h"
+#include "core/permanent_error.h"
 #include "election/orders.h"
 #include "election/waiting.h"
 
@@ -13,19 +14,6 @@ namespace {
 
 constexpr Millis kFirstBackoff{1'000};
 constexpr Millis kMostBackoff{30'000};
-
-// Errors that no retry cures: the election is not valid, or this store refuses it under the policy
-// that this process knows. Any other error is a store in trouble, which passes.
-bool hopeless(const Error& error) {
-  switch (error.code) {
-    case Code::bad_name:
-    case Code::bad_request:
-    case Code::bad_url:
-    case Code::denied:
-    case Code::unsupported: return !error.retryable;
-    default: return false;
-  }
-}
 
 }  // namespace
 
@@ -124,7 +112,7 @@ Result<void> ElectionLoop::run_terms(const Elector::Work& work) {
       has_queue_ = false;
       continue;
     }
-    if (hopeless(error)) return error;
+    if (is_permanent(error)) return error;
     if (error.code == Code::timed_out) continue;  // a wait ends after a day; so we wait again
     if (error.code != Code::busy) report(error);
     pause(pause_before_retry(error));

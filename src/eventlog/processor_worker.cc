@@ -67,44 +67,44 @@ void ProcessorWorker::run(const std::stop_token& stop) {
       stalled_since_.reset();
       stall_saved_ = false;
     }
-    const auto turn = this->turn();
-    if (turn) {
+    const auto passed = pass();
+    if (passed) {
       last_reported_.clear();
-      if (*turn == Turn::idle) wait(stop, options_.poll_interval);
+      if (*passed == Pass::idle) wait(stop, options_.poll_interval);
       continue;
     }
-    report(turn.error());
+    report(passed.error());
     // Somebody newer owns it: the lease is over, and its holder will say so.
-    if (turn.error().code == Code::fenced) break;
-    if (!session_->connection().usable() || turn.error().in_doubt) session_.reset();
+    if (passed.error().code == Code::fenced) break;
+    if (!session_->connection().usable() || passed.error().in_doubt) session_.reset();
     wait(stop, kReopen);
   }
   session_.reset();
 }
 
-Result<ProcessorWorker::Turn> ProcessorWorker::turn() {
+Result<ProcessorWorker::Pass> ProcessorWorker::pass() {
   auto row = session_->look();
   if (!row) return row.error();
   if (auto alive = say_alive(); !alive) return alive.error();
-  Turn turn = Turn::idle;
+  Pass result = Pass::idle;
   const bool due = BootClock::now() >= not_before_ || row->attempts == 0;
   if (row->running && due && session_->frontier() != nothing_up_to_) {
     auto done = handle_next(*row);
     if (!done) return done;
-    turn = *done;
+    result = *done;
   }
   if (row->rebuild_status == "REQUESTED" || row->rebuild_status == "RUNNING") {
     auto done = rebuild_next(*row);
     if (!done) return done;
-    if (*done == Turn::busy) turn = Turn::busy;
+    if (*done == Pass::busy) result = Pass::busy;
   } else {
     rebuild_attempts_ = 0;
     rebuild_one_by_one_to_ = 0;
   }
-  return turn;
+  return result;
 }
 
-Result<ProcessorWorker::Turn> ProcessorWorker::handle_next(const ProcessorRow& seen) {
+Result<ProcessorWorker::Pass> ProcessorWorker::handle_next(const ProcessorRow& seen) {
   const Position frontier = session_->frontier();
   std::optional<Error> failure;
   std::vector<LoggedEvent> events;
@@ -115,13 +115,13 @@ Result<ProcessorWorker::Turn> ProcessorWorker::handle_next(const ProcessorRow& s
     auto locked = session_->lock_row(*transaction);
     if (!locked) return locked.error();
     row = *locked;
-    if (!row.running || row.position != seen.position) return Turn::busy;
+    if (!row.running || row.position != seen.position) return Pass::busy;
     const std::size_t size = row.position < one_by_one_to_ || row.attempts > 0 ? 1 : options_.batch;
     auto read = session_->read(*transaction, row.position, frontier, size);
     if (!read) return read.error();
     if (read->empty()) {
       nothing_up_to_ = frontier;
-      return Turn::idle;
+      return Pass::idle;
     }
     events = *read;
     auto done = call(*transaction, std::move(*read), false);
@@ -129,7 +129,7 @@ Result<ProcessorWorker::Turn> ProcessorWorker::handle_next(const ProcessorRow& s
     if (done) {
       auto committed = transaction->commit();
       if (committed) conflicts_ = 0;
-      if (committed) return Turn::busy;
+      if (committed) return Pass::busy;
       // Deferred constraints speak up only here.
       if (committed.error().in_doubt) return committed.error();
       done = committed;
@@ -138,11 +138,11 @@ Result<ProcessorWorker::Turn> ProcessorWorker::handle_next(const ProcessorRow& s
     failure = done.error();
   }
   if (!session_->connection().usable()) return *failure;
-  if (is_conflict(session_->connection()) && ++conflicts_ <= kMaxConflicts) return Turn::busy;
+  if (is_conflict(session_->connection()) && ++conflicts_ <= kMaxConflicts) return Pass::busy;
   conflicts_ = 0;
   if (events.size() > 1) {
     one_by_one_to_ = events.back().position;
-    return Turn::busy;
+    return Pass::busy;
   }
   const int attempts = row.attempts + 1;
   const bool pause = attempts >= options_.max_attempts;
@@ -155,7 +155,7 @@ Result<ProcessorWorker::Turn> ProcessorWorker::handle_next(const ProcessorRow& s
   } else if (!pause) {
     report(*failure);
   }
-  return Turn::idle;
+  return Pass::idle;
 }
 
 Result<void> ProcessorWorker::call(sql::Transaction& transaction, std::vector<LoggedEvent> events,
@@ -190,12 +190,12 @@ Result<void> ProcessorWorker::begin_rebuild() {
   return transaction->commit();
 }
 
-Result<ProcessorWorker::Turn> ProcessorWorker::rebuild_next(const ProcessorRow& seen) {
+Result<ProcessorWorker::Pass> ProcessorWorker::rebuild_next(const ProcessorRow& seen) {
   std::optional<Error> failure;
   std::vector<LoggedEvent> events;
   if (seen.rebuild_status == "REQUESTED") {
     auto begun = begin_rebuild();
-    if (begun) return Turn::busy;
+    if (begun) return Pass::busy;
     if (begun.error().code == Code::fenced) return begun.error();
     failure = begun.error();
     rebuild_attempts_ = options_.max_attempts;
@@ -204,7 +204,7 @@ Result<ProcessorWorker::Turn> ProcessorWorker::rebuild_next(const ProcessorRow& 
     if (!transaction) return transaction.error();
     auto row = session_->lock_row(*transaction);
     if (!row) return row.error();
-    if (row->rebuild_status != "RUNNING") return Turn::busy;
+    if (row->rebuild_status != "RUNNING") return Pass::busy;
     const std::size_t size = row->rebuild_position < rebuild_one_by_one_to_ ? 1 : options_.batch;
     // No further than the view itself: when there is no more, both say the same.
     auto read = session_->read(*transaction, row->rebuild_position, row->position, size);
@@ -227,26 +227,26 @@ Result<ProcessorWorker::Turn> ProcessorWorker::rebuild_next(const ProcessorRow& 
     if (done) {
       done = transaction->commit();
       if (done) conflicts_ = 0;
-      if (done) return Turn::busy;
+      if (done) return Pass::busy;
       if (done.error().in_doubt) return done.error();
     }
     if (done.error().code == Code::fenced) return done.error();
     failure = done.error();
   }
   if (!session_->connection().usable()) return *failure;
-  if (is_conflict(session_->connection()) && ++conflicts_ <= kMaxConflicts) return Turn::busy;
+  if (is_conflict(session_->connection()) && ++conflicts_ <= kMaxConflicts) return Pass::busy;
   conflicts_ = 0;
   if (events.size() > 1) {
     rebuild_one_by_one_to_ = events.back().position;
-    return Turn::busy;
+    return Pass::busy;
   }
   if (!events.empty()) failure->message = about_event(events.front()) + ": " + failure->message;
   report(*failure);
-  if (++rebuild_attempts_ < options_.max_attempts) return Turn::idle;
+  if (++rebuild_attempts_ < options_.max_attempts) return Pass::idle;
   rebuild_attempts_ = 0;
   auto saved = session_->fail_rebuild(failure->message);
   if (!saved) return saved.error();
-  return Turn::idle;
+  return Pass::idle;
 }
 
 // Also says since when and by whom the log is stalled: at once, when that has begun or ended.

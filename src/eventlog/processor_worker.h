@@ -37,11 +37,11 @@ class ProcessorWorker {
   void run(const std::stop_token& stop);
 
  private:
-  enum class Turn : std::uint8_t { idle, busy };
+  enum class Pass : std::uint8_t { idle, busy };
 
-  Result<Turn> turn();
-  Result<Turn> handle_next(const ProcessorRow& row);
-  Result<Turn> rebuild_next(const ProcessorRow& row);
+  Result<Pass> pass();
+  Result<Pass> handle_next(const ProcessorRow& row);
+  Result<Pass> rebuild_next(const ProcessorRow& row);
   Result<void> begin_rebuild();
   Result<void> call(sql::Transaction& transaction, std::vector<LoggedEvent> events,
                     bool rebuilding);

@@ -325,11 +325,11 @@ class HttpConnection final : public Connection,
 
   // Keeps nothing alive: neither this connection nor the server.
   Reply::Send sender(std::shared_ptr<Pending> pending) {
-    return [gate = all_.gate, weak = weak_from_this(), count = count_,
+    return [open_flag = all_.open_flag, weak = weak_from_this(), count = count_,
             pending = std::move(pending)](Response response) mutable {
       pending.reset();
-      const std::shared_lock lock(gate->mutex);
-      if (!gate->open) return;
+      const std::shared_lock lock(open_flag->mutex);
+      if (!open_flag->open) return;
       const auto self = weak.lock();
       if (!self) return;
       self->run([count, response = std::move(response)](HttpConnection& connection) {

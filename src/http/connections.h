@@ -33,8 +33,8 @@ struct ConnectionLimits {
   static ConnectionLimits of(const ServerOptions& options, std::size_t descriptors);
 };
 
-// Closed before the I/O context goes: a reply that comes later finds nobody, safely.
-struct Gate {
+// Set to false before the I/O context goes: a reply that comes later finds nobody, safely.
+struct OpenFlag {
   std::shared_mutex mutex;
   bool open = true;
 };
@@ -68,7 +68,7 @@ class Connections {
   const ConnectionLimits limits;
   const bool on_loopback;  // listens there alone
   const std::shared_ptr<WorkerPool> workers;
-  const std::shared_ptr<Gate> gate = std::make_shared<Gate>();
+  const std::shared_ptr<OpenFlag> open_flag = std::make_shared<OpenFlag>();
   // Requests that a handler has got and not answered.
   const std::shared_ptr<std::atomic<std::size_t>> pending =
       std::make_shared<std::atomic<std::size_t>>(0);

@@ -88,8 +88,8 @@ class Server::Impl {
     }
     context_.stop();
     threads_.clear();
-    const std::unique_lock gate(connections_.gate->mutex);
-    connections_.gate->open = false;
+    const std::unique_lock closing(connections_.open_flag->mutex);
+    connections_.open_flag->open = false;
   }
 
   [[nodiscard]] const tcp::endpoint& endpoint() const { return endpoint_; }

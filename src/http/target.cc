@@ -3,39 +3,21 @@
 #include <algorithm>
 
 #include "baton/name.h"
+#include "core/percent.h"
 
 namespace baton::http {
 namespace {
 
-int digit(char character) {
-  if (character >= '0' && character <= '9') return character - '0';
-  if (character >= 'a' && character <= 'f') return character - 'a' + 10;
-  if (character >= 'A' && character <= 'F') return character - 'A' + 10;
-  return -1;
-}
-
 // In a query, '+' is a space.
-std::optional<std::string> decode(std::string_view text, bool query) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '+' && query) {
-      out += ' ';
-    } else if (text[i] != '%') {
-      out += text[i];
-    } else {
-      const int high = i + 2 < text.size() ? digit(text[i + 1]) : -1;
-      const int low = i + 2 < text.size() ? digit(text[i + 2]) : -1;
-      if (high < 0 || low < 0) return std::nullopt;
-      out += static_cast<char>(high * 16 + low);
-      i += 2;
-    }
-  }
+std::optional<std::string> decode(std::string text, bool query) {
+  if (query) std::replace(text.begin(), text.end(), '+', ' ');
+  auto out = core::percent_decoded(text);
+  if (!out) return std::nullopt;
   const auto is_control = [](char character) {
     const auto byte = static_cast<unsigned char>(character);
     return byte < 0x20 || byte == 0x7F;
   };
-  if (std::any_of(out.begin(), out.end(), is_control) || !is_valid_utf8_text(out)) {
+  if (std::any_of(out->begin(), out->end(), is_control) || !is_valid_utf8_text(*out)) {
     return std::nullopt;
   }
   return out;
@@ -57,7 +39,7 @@ bool read_path(std::string_view path, RequestTarget& target) {
   const auto parts = split(path.substr(1), '/');
   if (parts.size() > kMaxSegments) return false;
   for (const auto part : parts) {
-    auto decoded = decode(part, false);
+    auto decoded = decode(std::string(part), false);
     if (!decoded) return false;
     target.segments.push_back(std::move(*decoded));
   }
@@ -71,9 +53,9 @@ bool read_query(std::string_view query, RequestTarget& target) {
   for (const auto part : parts) {
     if (part.empty()) continue;
     const auto equals = part.find('=');
-    auto name = decode(part.substr(0, equals), true);
-    auto value = decode(
-        equals == std::string_view::npos ? std::string_view{} : part.substr(equals + 1), true);
+    const auto behind = equals == std::string_view::npos ? "" : part.substr(equals + 1);
+    auto name = decode(std::string(part.substr(0, equals)), true);
+    auto value = decode(std::string(behind), true);
     if (!name || !value) return false;
     target.query.emplace_back(std::move(*name), std::move(*value));
   }
@@ -102,24 +84,6 @@ std::optional<RequestTarget> parse_target(std::string_view text) {
     return std::nullopt;
   }
   return target;
-}
-
-std::string encode(std::string_view part) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-  std::string out;
-  for (const char character : part) {
-    if (kPlain.find(character) != std::string_view::npos) {
-      out += character;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(character);
-    out += '%';
-    out += kDigits[byte >> 4U];
-    out += kDigits[byte & 15U];
-  }
-  return out;
 }
 
 }  // namespace baton::http

@@ -23,7 +23,4 @@ struct RequestTarget {
 // broken %XX, control characters or bytes that are not UTF-8, more parts than the limits.
 [[nodiscard]] BATON_EXPORT std::optional<RequestTarget> parse_target(std::string_view text);
 
-// %XX for everything but letters, digits and -._~, so that a decoded part can be put back in a URL.
-[[nodiscard]] BATON_EXPORT std::string encode(std::string_view part);
-
 }  // namespace baton::http

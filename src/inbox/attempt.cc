@@ -89,15 +89,15 @@ bool Attempt::before_commit() {
   return false;
 }
 
-void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
+void Attempt::handle_batch(const std::vector<Incoming>& batch, DeliveryProgress& progress) {
   result_ = {};
   result_.fates.assign(batch.size(), Fate::duplicate);
   result_.reasons.resize(batch.size());
   auto transaction = sql::Transaction::begin(*database_);
   if (!transaction) return fail(transaction.error());
-  while (turn.next() != Turn::Step::acknowledge) {
-    switch (turn.next()) {
-      case Turn::Step::insert: {
+  while (progress.next() != DeliveryProgress::Step::acknowledge) {
+    switch (progress.next()) {
+      case DeliveryProgress::Step::insert: {
         std::vector<std::string> ids;
         ids.reserve(batch.size());
         for (const auto& one : batch) ids.push_back(one.sent.event.id);
@@ -112,23 +112,23 @@ void Attempt::handle_batch(const std::vector<Incoming>& batch, Turn& turn) {
         }
         if (result_.ended != Ended::well) return;
         decided_ = result_.fates;
-        turn.inserted(std::find(result_.fates.begin(), result_.fates.end(), Fate::done) !=
-                      result_.fates.end());
+        progress.inserted(std::find(result_.fates.begin(), result_.fates.end(), Fate::done) !=
+                          result_.fates.end());
         break;
       }
-      case Turn::Step::handle: {
+      case DeliveryProgress::Step::handle: {
         if (auto ran = run_new(*transaction, batch); !ran) return fail(ran.error());
         if (result_.ended == Ended::well) (void)before_commit();
-        turn.handled(result_.ended == Ended::well);
+        progress.handled(result_.ended == Ended::well);
         if (result_.ended != Ended::well) return;
         break;
       }
-      case Turn::Step::commit:
+      case DeliveryProgress::Step::commit:
         transaction_ = 0;
         if (auto committed = transaction->commit(); !committed) {
           return fail_commit(committed.error());
         }
-        turn.committed();
+        progress.committed();
         break;
       default: return;
     }

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "baton/consumer.h"
+#include "inbox/delivery_progress.h"
 #include "inbox/handler_thread.h"
 #include "inbox/tables.h"
-#include "inbox/turn.h"
 
 namespace baton::inbox {
 
@@ -65,8 +65,8 @@ class Attempt {
   Attempt(std::shared_ptr<const Handlers> handlers, std::shared_ptr<sql::Connection> database)
       : handlers_(std::move(handlers)), database_(std::move(database)) {}
 
-  // Up to the commit; `turn` goes on from there. No id may be there twice.
-  void handle_batch(const std::vector<Incoming>& batch, Turn& turn);
+  // Up to the commit; `progress` goes on from there. No id may be there twice.
+  void handle_batch(const std::vector<Incoming>& batch, DeliveryProgress& progress);
   void handle_retry(const Kept& kept);
   // Records that a retry has failed; gives up, with the hook, if no attempts are left.
   void record_failure(const Kept& kept, const std::string& error, bool probe);

@@ -132,7 +132,7 @@ Result<void> ConsumerLoop::run(std::stop_token stop) {
   failure_.reset();
   while (!stopping() && !failure_) {
     try {
-      turn();
+      pass();
     } catch (const std::exception& problem) {  // no thread, no memory
       drop_subscription();                     // so that what was in hand comes again
       pause(problem.what());
@@ -155,7 +155,7 @@ Result<void> ConsumerLoop::run(std::stop_token stop) {
   return {};
 }
 
-void ConsumerLoop::turn() {
+void ConsumerLoop::pass() {
   if (!connect_database() || !subscribe()) return;
   // Messages that the broker gave up on while no consumer could work are older than those in its
   // queue.
@@ -371,7 +371,7 @@ void ConsumerLoop::keep_house() {
 
 void ConsumerLoop::count_inbox() {
   const auto health = read_health(*database_, options_.name);
-  if (!health) return;  // the next turn finds out why
+  if (!health) return;  // the next pass finds out why
   ConsumerNote counted{.kind = ConsumerNote::Kind::counted, .message = "INBOX_COUNTED"};
   for (const auto& part : *health) {
     if (part.status == status::retry) counted.counts.retry = part.pile.count;

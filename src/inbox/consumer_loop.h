@@ -54,7 +54,7 @@ class ConsumerLoop {
   void nap(Millis time);
   bool stopping() const { return stop_.stop_requested(); }
 
-  void turn();
+  void pass();
   void probe();
   void take(std::size_t most);
   void process();
@@ -100,7 +100,7 @@ class ConsumerLoop {
   std::vector<Settlement> to_acknowledge_;
   HandlerThread handler_thread_;
   int abandoned_ = 0;  // threads of handlers that never returned
-  int conflicts_ = 0;  // of transactions of its own, in one turn
+  int conflicts_ = 0;  // of transactions of its own, in one pass
   Breaker breaker_;
   bool paused_ = false;
   bool broker_lost_ = false;

@@ -175,8 +175,9 @@ bool ConsumerLoop::run_batch(const std::vector<Incoming>& batch, AttemptResult& 
   for (int conflicts = 0; connect_database();) {
     const auto shared = std::make_shared<const std::vector<Incoming>>(batch);
     const auto attempt = std::make_shared<Attempt>(handlers_, database_);
-    const auto turn = std::make_shared<Turn>();
-    if (!run_job(attempt, [attempt, shared, turn] { attempt->handle_batch(*shared, *turn); })) {
+    const auto progress = std::make_shared<DeliveryProgress>();
+    if (!run_job(attempt,
+                 [attempt, shared, progress] { attempt->handle_batch(*shared, *progress); })) {
       overran = true;
       result = {.ended = Ended::failed,
                 .at = attempt->current(),

@@ -98,8 +98,10 @@ Result<Kind> kind_of(std::string_view url) {
   }
   for (const std::string_view known : kAllSchemes) {
     if (known != scheme) continue;
-    return Error{.code = Code::unsupported,
-                 .message = "this build of Baton has no store for " + std::string(scheme) + ":"};
+    std::string message = "this build of Baton has no store for " + std::string(scheme) +
+                          ":; build it with that store (BATON_STORES), or use one of";
+    for (const Kind& kind : kKinds) message += " " + std::string(kind.scheme) + ":";
+    return Error{.code = Code::unsupported, .message = std::move(message)};
   }
   return bad_url("no store is called '" + std::string(scheme.substr(0, 32)) + ":'; there are " +
                  std::string(kKnown));

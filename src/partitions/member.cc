@@ -4,25 +4,13 @@
 #include <utility>
 
 #include "core/bad_request.h"
+#include "core/permanent_error.h"
 
 namespace baton::partitions {
 namespace {
 
 constexpr Millis kFirstBackoff{1'000};
 constexpr Millis kMostBackoff{30'000};
-
-// Errors that no retry cures: the set is not valid, or this store refuses it under the policy that
-// this process knows. Any other error is a store in trouble, which passes.
-bool is_hopeless(const Error& error) {
-  switch (error.code) {
-    case Code::bad_name:
-    case Code::bad_request:
-    case Code::bad_url:
-    case Code::denied:
-    case Code::unsupported: return !error.retryable;
-    default: return false;
-  }
-}
 
 }  // namespace
 
@@ -109,7 +97,7 @@ Result<void> Member::take_part() {
     if (auto ok = handle_events(); !ok) return ok;
     if (look_at_ <= clock_.now()) {
       look_at_ = clock_.now() + options_.look_interval;
-      if (auto ok = turn(); !ok) return ok;
+      if (auto ok = pass(); !ok) return ok;
     }
     pause_until(std::min(look_at_, watch_overruns()), false);
   }
@@ -175,7 +163,7 @@ Result<void> Member::answered(Event& event) {
       break;
     default: break;
   }
-  if (is_hopeless(error)) return error;
+  if (is_permanent(error)) return error;
   tell_trouble(error);
   return {};
 }

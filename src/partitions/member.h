@@ -71,8 +71,8 @@ class Member : public std::enable_shared_from_this<Member> {
   Result<void> take_part();
   void leave();
 
-  // member_turn.cc
-  Result<void> turn();
+  // member_pass.cc
+  Result<void> pass();
   Result<bool> join(Look& seen);
   [[nodiscard]] std::string kept_out_by(const Look& seen) const;
   void stand_aside(const std::string& why);

@@ -101,7 +101,7 @@ void Engine::run(const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [&] { interrupt_.raise(); });
   while (!stop.stop_requested()) {
     try {
-      turn();
+      pass();
     } catch (const std::exception& problem) {
       database_trouble({.code = Code::unavailable, .message = problem.what(), .retryable = true});
     }
@@ -116,7 +116,7 @@ void Engine::run(const std::stop_token& stop) {
   publisher_.reset();
 }
 
-void Engine::turn() {
+void Engine::pass() {
   interrupt_.clear();
   sync_lanes();
   if (!open_) connect();
@@ -421,7 +421,7 @@ Result<void> Engine::sleep() {
       if (!got) return got.error();
       wakeup_.locked(*got);
       if (*got) return {};
-      [[fallthrough]];  // the next turn looks, so the pause comes before it
+      [[fallthrough]];  // the next pass looks, so the pause comes before it
     }
     case WakeUp::Step::pause: {
       auto changed = tables_->pause(now + wakeup_.pause(), interrupt_.file());

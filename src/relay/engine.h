@@ -118,7 +118,7 @@ class Engine {
   };
 
   // engine.cc
-  void turn();
+  void pass();
   [[nodiscard]] Result<bool> work();
   void sync_lanes();
   [[nodiscard]] bool is_over(Lane& lane, bool ending, bool lost);

@@ -30,10 +30,13 @@ std::string default_owner() {
 }
 
 Error too_many(bool in_doubt) {
-  return {.code = Code::unavailable,
-          .message = "too many acquires wait in this client",
-          .retryable = true,
-          .in_doubt = in_doubt};
+  return {
+      .code = Code::unavailable,
+      .message =
+          "too many acquires wait in this client: wait for some of them first, or open it with a "
+          "larger max_waiting",
+      .retryable = true,
+      .in_doubt = in_doubt};
 }
 
 Error stopped_waiting(bool in_doubt) {

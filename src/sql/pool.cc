@@ -6,10 +6,10 @@
 
 namespace baton::sql {
 
-struct Pool::Lease::State {
+struct Pool::Borrowed::State {
   std::mutex mutex;
   std::condition_variable freed;
-  std::size_t leased = 0;
+  std::size_t lent = 0;
   std::vector<std::unique_ptr<Connection>> idle;
 
   void give_back(std::unique_ptr<Connection> connection) {
@@ -17,17 +17,17 @@ struct Pool::Lease::State {
     std::unique_ptr<Connection> closing = keep ? nullptr : std::move(connection);
     {
       const std::lock_guard lock(mutex);
-      --leased;
+      --lent;
       if (keep) idle.push_back(std::move(connection));
     }
     freed.notify_one();
   }
 };
 
-Pool::Lease::Lease(std::shared_ptr<State> state, std::unique_ptr<Connection> connection)
+Pool::Borrowed::Borrowed(std::shared_ptr<State> state, std::unique_ptr<Connection> connection)
     : state_(std::move(state)), connection_(std::move(connection)) {}
 
-Pool::Lease::~Lease() {
+Pool::Borrowed::~Borrowed() {
   if (state_) state_->give_back(std::move(connection_));
 }
 
@@ -35,12 +35,12 @@ Pool::Pool(std::string url, Options options, std::size_t max_connections)
     : url_(std::move(url)),
       options_(std::move(options)),
       max_connections_(max_connections),
-      state_(std::make_shared<Lease::State>()) {}
+      state_(std::make_shared<Borrowed::State>()) {}
 
-Result<Pool::Lease> Pool::take(Connection::By by) {
+Result<Pool::Borrowed> Pool::take(Connection::By by) {
   const Deadline deadline = by.value_or(BootClock::now() + options_.statement_timeout);
   std::unique_lock lock(state_->mutex);
-  while (state_->leased >= max_connections_) {
+  while (state_->lent >= max_connections_) {
     const auto left = deadline - BootClock::now();
     if (left <= left.zero()) {
       return Error{.code = Code::unavailable,
@@ -50,21 +50,21 @@ Result<Pool::Lease> Pool::take(Connection::By by) {
     }
     state_->freed.wait_for(lock, left);
   }
-  ++state_->leased;
-  Lease lease(state_, nullptr);
+  ++state_->lent;
+  Borrowed borrowed(state_, nullptr);
   while (!state_->idle.empty()) {
-    lease.connection_ = std::move(state_->idle.back());
+    borrowed.connection_ = std::move(state_->idle.back());
     state_->idle.pop_back();
     lock.unlock();
-    if (lease.connection_->still_there()) return lease;
-    lease.connection_.reset();
+    if (borrowed.connection_->still_there()) return borrowed;
+    borrowed.connection_.reset();
     lock.lock();
   }
   lock.unlock();
   auto opened = Connection::open(url_, options_, deadline);
   if (!opened) return opened.error();
-  lease.connection_ = std::move(*opened);
-  return lease;
+  borrowed.connection_ = std::move(*opened);
+  return borrowed;
 }
 
 }  // namespace baton::sql

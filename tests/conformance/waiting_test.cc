@@ -150,7 +150,17 @@ TEST_P(Client, many_waiters_are_all_served_without_a_thread_each) {
   EXPECT_FALSE(overlap);
 }
 
+TEST_P(Client, a_store_that_cannot_convert_says_so_and_the_lease_goes_on) {
+  if (store->capabilities().convert) GTEST_SKIP() << "this store converts";
+  auto a = replica("a");
+  auto held = a.locks.acquire(kName, {.mode = kShared, .ttl = 3s});
+  ASSERT_TRUE(held);
+  EXPECT_EQ(held->convert(kExclusive).error().code, Code::unsupported);
+  EXPECT_TRUE(held->valid());
+}
+
 TEST_P(Client, a_conversion_waits_for_the_other_readers) {
+  if (!store->capabilities().convert) GTEST_SKIP() << "this store does not convert";
   auto a = replica("a");
   auto b = replica("b");
   const AcquireOptions shared{.mode = kShared, .ttl = 3s};
@@ -158,11 +168,6 @@ TEST_P(Client, a_conversion_waits_for_the_other_readers) {
   auto second = b.locks.acquire(kName, shared);
   ASSERT_TRUE(first && second);
   const Token before = second->token();
-  if (!store->capabilities().convert) {
-    EXPECT_EQ(first->convert(kExclusive).error().code, Code::unsupported);
-    EXPECT_TRUE(first->valid());
-    return;
-  }
   EXPECT_EQ(first->convert(kExclusive).error().code, Code::busy);
   auto converting = std::async(std::launch::async, [&] { return first->convert(kExclusive, 60s); });
   ASSERT_TRUE(eventually([&] { return how_many_wait(a, kName) == 1; }));
@@ -175,16 +180,24 @@ TEST_P(Client, a_conversion_waits_for_the_other_readers) {
   EXPECT_GT(first->token(), before);
 }
 
-TEST_P(Client, a_lock_is_handed_to_a_named_node) {
+TEST_P(Client, a_lock_is_not_handed_to_a_node_that_does_not_wait) {
   auto a = replica("a");
-  auto b = replica("b");
-  auto c = replica("c");
   auto held = a.locks.acquire(kName, {.ttl = 60s});
   ASSERT_TRUE(held);
   const bool can = store->capabilities().transfer;
   EXPECT_EQ(held->release({.to = "c"}).error().code, can ? Code::denied : Code::unsupported);
   EXPECT_TRUE(held->valid());
-  if (!can) return;
+}
+
+TEST_P(Client, a_lock_is_handed_to_a_named_node) {
+  if (!store->capabilities().transfer) GTEST_SKIP() << "this store hands to no named node";
+  auto a = replica("a");
+  auto b = replica("b");
+  auto c = replica("c");
+  auto held = a.locks.acquire(kName, {.ttl = 60s});
+  ASSERT_TRUE(held);
+  EXPECT_EQ(held->release({.to = "c"}).error().code, Code::denied);
+  EXPECT_TRUE(held->valid());
   auto first = std::async(std::launch::async, [&] { return b.locks.acquire(kName, kPatient); });
   ASSERT_TRUE(eventually([&] { return how_many_wait(a, kName) == 1; }));
   auto second = std::async(std::launch::async, [&] { return c.locks.acquire(kName, kPatient); });

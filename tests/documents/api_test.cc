@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "api_fixture.h"
-#include "http/target.h"
+#include "core/percent.h"
 
 namespace baton::test {
 namespace {
@@ -88,7 +88,7 @@ TEST_F(DocumentsApi, documents_are_listed_by_status_owner_and_correlation_id) {
   mine["owner"] = "lister@example.org";
   const std::string id = json::parse(post(mine, {"X-Correlation-Id: list-me"}).body).at("id");
   ASSERT_TRUE(platform().reaches(id, "ENRICHED"));
-  const std::string owner = "owner=" + http::encode("lister@example.org");
+  const std::string owner = "owner=" + core::percent_encoded("lister@example.org");
   for (const std::string& filter : {owner, owner + "&status=ENRICHED",
                                     std::string("correlationId=list-me"), owner + "&limit=1"}) {
     const json page = got("ingestion-1", "/documents?" + filter);
@@ -162,7 +162,7 @@ TEST_F(DocumentsApi, pages_of_the_audit_log_have_every_event_once) {
 }
 
 TEST_F(DocumentsApi, preferences_say_what_a_user_is_told_and_history_what_was_told) {
-  const std::string user = "/preferences/" + http::encode("tell/me ünd@example.org");
+  const std::string user = "/preferences/" + core::percent_encoded("tell/me ünd@example.org");
   const json all = {{"email", true}, {"sms", true}, {"push", true}};
   EXPECT_EQ(got("notification-1", user), all) << "all channels until somebody says otherwise";
   const auto set = [&](const json& body) {
@@ -184,7 +184,7 @@ TEST_F(DocumentsApi, preferences_say_what_a_user_is_told_and_history_what_was_to
   ASSERT_EQ(told.size(), 1U) << "push for validated; not email for enriched";
   EXPECT_EQ(told[0].at("channel"), "push");
   EXPECT_EQ(list("correlationId=told"), told);
-  EXPECT_EQ(list("userId=" + http::encode("tell/me ünd@example.org")), told);
+  EXPECT_EQ(list("userId=" + core::percent_encoded("tell/me ünd@example.org")), told);
   EXPECT_TRUE(list("documentId=" + id + "&channel=email").empty());
 }
 

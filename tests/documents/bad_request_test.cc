@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "api_fixture.h"
-#include "http/target.h"
+#include "core/percent.h"
 
 namespace baton::test {
 namespace {
@@ -297,13 +297,13 @@ TEST_F(BadRequest, a_query_parameter_that_cannot_be_used_is_400_and_named) {
     for (const std::string& path : paths) {
       for (const char* limit : {"0", "-1", "201", "1.5", "1e2", "x", "", "99999999999999999999",
                                 "%2B5", "%205", "0x10", "5;DROP TABLE documents"}) {
-        refused(400, get(instance, path + "?limit=" + http::encode(limit)), "limit");
+        refused(400, get(instance, path + "?limit=" + core::percent_encoded(limit)), "limit");
       }
       for (const char* cursor :
            {"", "x", "-1", "1.5", "9223372036854775808", "1 OR 1=1", "' OR '1'='1",
             "00000000-0000-0000-0000-00000000000", "00000000-0000-0000-0000-00000000000G",
             "AAAAAAAA-0000-0000-0000-000000000000", "{}", "%", "eyJpZCI6MX0="}) {
-        refused(400, get(instance, path + "?cursor=" + http::encode(cursor)), "cursor");
+        refused(400, get(instance, path + "?cursor=" + core::percent_encoded(cursor)), "cursor");
       }
       refused(400, get(instance, path + "?limit=1&limit=2"), "limit");
       refused(400, get(instance, path + "?correlationId=a&correlationId=b"), "correlationId");
@@ -316,15 +316,16 @@ TEST_F(BadRequest, a_query_parameter_that_cannot_be_used_is_400_and_named) {
     }
   }
   for (const char* status : {"enriched", "LOST", "ENRICHED'--", "ENRICHED,FAILED"}) {
-    refused(400, get("ingestion-1", "/documents?status=" + http::encode(status)), "status");
+    refused(400, get("ingestion-1", "/documents?status=" + core::percent_encoded(status)),
+            "status");
   }
   refused(400, get("notification-1", "/notifications?channel=fax"), "channel");
   for (const char* time :
        {"now", "2026", "2026-11-18", "2026-13-18T00:00:00.000Z", "2026-02-30T00:00:00.000Z",
         "0000-01-01T00:00:00.000Z", "2026-11-18T24:00:00.000Z", "2026-11-18T00:00:00Z",
         "2026-11-18T00:00:00.000+01:00", "-infinity", "2026-11-18T00:00:00.000Z'--"}) {
-    refused(400, get("audit-1", "/audit?from=" + http::encode(time)), "from");
-    refused(400, get("audit-1", "/audit?to=" + http::encode(time)), "to");
+    refused(400, get("audit-1", "/audit?from=" + core::percent_encoded(time)), "from");
+    refused(400, get("audit-1", "/audit?to=" + core::percent_encoded(time)), "to");
   }
 }
 
@@ -368,10 +369,12 @@ TEST_F(BadRequest, sql_in_a_query_or_path_finds_nothing_and_changes_nothing) {
       {"notification-1", "/notifications?correlationId="}};
   for (const std::string& injection : kInjections) {
     for (const auto& [instance, path] : texts) {
-      EXPECT_TRUE(got(instance, path + http::encode("nobody" + injection)).at("items").empty());
+      EXPECT_TRUE(
+          got(instance, path + core::percent_encoded("nobody" + injection)).at("items").empty());
     }
-    refused(404, get("ingestion-1", "/documents/" + http::encode(injection)));
-    EXPECT_TRUE(got("notification-1", "/preferences/" + http::encode(injection)).at("email"));
+    refused(404, get("ingestion-1", "/documents/" + core::percent_encoded(injection)));
+    EXPECT_TRUE(
+        got("notification-1", "/preferences/" + core::percent_encoded(injection)).at("email"));
   }
 }
 
@@ -391,10 +394,12 @@ TEST_F(DocumentsApi, sql_in_a_text_is_stored_and_found_as_it_is) {
     for (const char* field : {"title", "owner", "contentType", "metadata"}) {
       EXPECT_EQ(read.at(field), document.at(field));
     }
-    EXPECT_EQ(got("ingestion-1", "/documents?owner=" + http::encode(injection)).at("items").size(),
+    EXPECT_EQ(got("ingestion-1", "/documents?owner=" + core::percent_encoded(injection))
+                  .at("items")
+                  .size(),
               1U);
     EXPECT_EQ(post(document, {"Idempotency-Key: " + key}).body, answer.body);
-    const std::string user = "/preferences/" + http::encode(injection);
+    const std::string user = "/preferences/" + core::percent_encoded(injection);
     EXPECT_EQ(
         call("notification-1", {.method = "PUT", .path = user, .body = R"({"sms": false})"}).status,
         200);

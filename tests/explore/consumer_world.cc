@@ -9,17 +9,17 @@
 #include <utility>
 
 #include "inbox/decision.h"
-#include "inbox/turn.h"
+#include "inbox/delivery_progress.h"
 
 namespace baton::explore {
 namespace {
 
 using inbox::Decision;
+using inbox::DeliveryProgress;
 using inbox::Ledger;
 using inbox::Outcome;
 using inbox::Row;
 using inbox::Status;
-using inbox::Turn;
 
 constexpr int kReplicas = 2;
 constexpr int kNobody = -1;
@@ -37,12 +37,12 @@ struct Replica {
     gives_up = 'g'
   };
   Phase phase = Phase::idle;
-  Turn turn;               // of a delivery
-  bool connected = true;   // to the broker
-  int waiting = 0;         // deliveries in hand that were not begun
-  bool unsettled = false;  // the delivery that was begun is not acknowledged
-  bool wrote_id = false;   // in the open transaction
-  bool effect = false;     // likewise
+  DeliveryProgress progress;  // of a delivery
+  bool connected = true;      // to the broker
+  int waiting = 0;            // deliveries in hand that were not begun
+  bool unsettled = false;     // the delivery that was begun is not acknowledged
+  bool wrote_id = false;      // in the open transaction
+  bool effect = false;        // likewise
   std::int64_t claim = 0;
 };
 
@@ -130,7 +130,7 @@ class ConsumerWorld {
     add(state.broker_dead);
     for (const Replica& one : state.replicas) {
       key += static_cast<char>(one.phase);
-      add(static_cast<int>(one.turn.next()));
+      add(static_cast<int>(one.progress.next()));
       add(one.waiting);
       add(one.claim);
       add(one.connected + 2 * one.unsettled + 4 * one.wrote_id + 8 * one.effect);
@@ -220,7 +220,7 @@ class ConsumerWorld {
       Replica& own = next.replicas[at(r)];
       --own.waiting;
       own.unsettled = true;
-      own.turn = {};
+      own.progress = {};
       own.phase = Replica::Phase::delivery;
       all.push_back({name(r) + "begins with a delivery", next});
     }
@@ -261,61 +261,61 @@ class ConsumerWorld {
     State next = state;
     Replica& own = next.replicas[at(r)];
     const auto add = [&](const std::string& what) { all.push_back({name(r) + what, next}); };
-    switch (own.turn.next()) {
-      case Turn::Step::insert: {
+    switch (own.progress.next()) {
+      case DeliveryProgress::Step::insert: {
         if (state.ledger_lock != kNobody && state.ledger_lock != r) return;  // it waits
         const Decision decision = inbox::deliver(state.ledger);
         own.wrote_id = !decision.moot;
         if (own.wrote_id) next.ledger_lock = r;
-        own.turn.inserted(decision.run_handler);
+        own.progress.inserted(decision.run_handler);
         add(own.wrote_id ? "inserts the id" : "finds a duplicate");
         break;
       }
-      case Turn::Step::handle: {
+      case DeliveryProgress::Step::handle: {
         const State before = next;
         if (!setting_.hopeless) {
           own.effect = true;
-          own.turn.handled(true);
+          own.progress.handled(true);
           add("handles it");
         }
         next = before;
         roll_back(next, r);
-        own.turn.handled(false);
+        own.progress.handled(false);
         add("handles it, and fails");
         break;
       }
-      case Turn::Step::commit: {
+      case DeliveryProgress::Step::commit: {
         const State before = next;
         if (own.wrote_id) next.ledger = inbox::deliver({}).ledger;
         if (own.effect) ++next.effects;
         roll_back(next, r);
-        own.turn.committed();
+        own.progress.committed();
         add("commits");
         if (state.left.doubts == 0) break;
-        own.turn = before.replicas[at(r)].turn;
-        own.turn.interrupted();
+        own.progress = before.replicas[at(r)].progress;
+        own.progress.interrupted();
         --next.left.doubts;
         add("commits, and does not learn it");
         next = before;
         roll_back(next, r);
-        own.turn.interrupted();
+        own.progress.interrupted();
         --next.left.doubts;
         add("loses its transaction");
         break;
       }
-      case Turn::Step::record: {
+      case DeliveryProgress::Step::record: {
         if (state.ledger_lock != kNobody || state.row_lock != kNobody) return;
         apply(next, inbox::fail_delivery(state.ledger, kLimits));
-        own.turn.recorded();
+        own.progress.recorded();
         add("records the failure");
         break;
       }
-      case Turn::Step::acknowledge:
+      case DeliveryProgress::Step::acknowledge:
         own.unsettled = false;
-        own.turn.acknowledged();
+        own.progress.acknowledged();
         add("acknowledges it");
         break;
-      case Turn::Step::finished:
+      case DeliveryProgress::Step::finished:
         roll_back(next, r);
         own.phase = Replica::Phase::idle;
         own.unsettled = false;

@@ -1,12 +1,12 @@
 #pragma once
 
-// The production decisions of inbox/decision.h and the order of inbox/turn.h in every order of
-// events: two replicas of a consumer and a broker that redelivers at any time, so that a replica
-// which lost its connection goes on with what it has in hand; processes that die, and commits whose
-// answer is lost, at every step; handlers and hooks that fail; a breaker's probes; operators that
-// redrive and discard; what the broker itself gives up on; retention. A retry may be due at any
-// moment, also while its handler runs. In one world no handler ever succeeds, and every retry is
-// the probe of a breaker that therefore stays open.
+// The production decisions of inbox/decision.h and the order of inbox/delivery_progress.h in every
+// order of events: two replicas of a consumer and a broker that redelivers at any time, so that a
+// replica which lost its connection goes on with what it has in hand; processes that die, and
+// commits whose answer is lost, at every step; handlers and hooks that fail; a breaker's probes;
+// operators that redrive and discard; what the broker itself gives up on; retention. A retry may be
+// due at any moment, also while its handler runs. In one world no handler ever succeeds, and every
+// retry is the probe of a breaker that therefore stays open.
 //
 // In every state: no event has two effects, is given up twice, is done and compensated, or was
 // tried more often than allowed; a DEAD one had its hook; both tables agree; and an event that the

@@ -9,18 +9,18 @@
 
 #include "explore/search.h"
 #include "inbox/decision.h"
-#include "inbox/turn.h"
+#include "inbox/delivery_progress.h"
 
 namespace baton::explore {
 namespace {
 
 using inbox::Aggregate;
 using inbox::Decision;
+using inbox::DeliveryProgress;
 using inbox::Ledger;
 using inbox::Outcome;
 using inbox::Row;
 using inbox::Status;
-using inbox::Turn;
 
 constexpr int kReplicas = 2;
 constexpr std::size_t kMaxEvents = 3;
@@ -38,13 +38,13 @@ struct Replica {
     gives_up = 'g'
   };
   Phase phase = Phase::idle;
-  Turn turn;                 // of a delivery
-  bool connected = true;     // to the broker
-  std::vector<int> waiting;  // deliveries in hand that were not begun
-  int event = kNobody;       // that was begun, or claimed
-  bool unsettled = false;    // it is a delivery that is not acknowledged
-  bool effect = false;       // in the open transaction
-  Decision decision{};       // likewise; nothing to write: moot
+  DeliveryProgress progress;  // of a delivery
+  bool connected = true;      // to the broker
+  std::vector<int> waiting;   // deliveries in hand that were not begun
+  int event = kNobody;        // that was begun, or claimed
+  bool unsettled = false;     // it is a delivery that is not acknowledged
+  bool effect = false;        // in the open transaction
+  Decision decision{};        // likewise; nothing to write: moot
   std::int64_t claim = 0;
 };
 
@@ -149,7 +149,7 @@ class OrderedWorld {
     add(state.active);
     for (const Replica& one : state.replicas) {
       key += static_cast<char>(one.phase);
-      add(static_cast<int>(one.turn.next()));
+      add(static_cast<int>(one.progress.next()));
       for (const int e : one.waiting) add(e);
       key += '/';
       add(one.event);
@@ -319,7 +319,7 @@ class OrderedWorld {
       own.event = own.waiting.front();
       own.waiting.erase(own.waiting.begin());
       own.unsettled = own.connected;
-      own.turn = {};
+      own.progress = {};
       own.phase = Replica::Phase::delivery;
       all.push_back({name(r) + "begins with a delivery of " + std::to_string(own.event), next, {}});
     }
@@ -349,32 +349,32 @@ class OrderedWorld {
     const auto add = [&](const std::string& what, const std::string& wrong = {}) {
       all.push_back({name(r) + what, next, wrong});
     };
-    switch (own.turn.next()) {
-      case Turn::Step::insert: {
+    switch (own.progress.next()) {
+      case DeliveryProgress::Step::insert: {
         if (event.ledger_lock != kNobody && event.ledger_lock != r) return;  // it waits
         own.decision = event.later_version ? inbox::bury(event.ledger)
                                            : inbox::deliver(event.ledger, aggregate_of(state));
         if (!own.decision.moot) event.ledger_lock = r;
-        own.turn.inserted(own.decision.run_handler);
+        own.progress.inserted(own.decision.run_handler);
         add(own.decision.moot          ? "finds a duplicate"
             : own.decision.run_handler ? "inserts the id"
                                        : "inserts the id, and keeps the event");
         break;
       }
-      case Turn::Step::handle: {
+      case DeliveryProgress::Step::handle: {
         const State before = next;
         own.effect = true;
-        own.turn.handled(true);
+        own.progress.handled(true);
         add("handles it", too_early(state, own.event));
         if (state.left.failures == 0) break;
         next = before;
         --next.left.failures;
         roll_back(next, r);
-        own.turn.handled(false);
+        own.progress.handled(false);
         add("handles it, and fails");
         break;
       }
-      case Turn::Step::commit: {
+      case DeliveryProgress::Step::commit: {
         const std::string wrong = own.effect ? too_early(state, own.event) : "";
         if (!own.decision.moot) {
           event.buried = event.later_version;
@@ -382,29 +382,29 @@ class OrderedWorld {
         }
         if (own.effect) ++event.effects;
         roll_back(next, r);
-        own.turn.committed();
+        own.progress.committed();
         add("commits", wrong);
         break;
       }
-      case Turn::Step::record: {
+      case DeliveryProgress::Step::record: {
         if (event.ledger_lock != kNobody || event.row_lock != kNobody) return;
         apply(next, at(own.event),
               inbox::fail_delivery(event.ledger, kLimits, aggregate_of(state)));
-        own.turn.recorded();
+        own.progress.recorded();
         add("records the failure");
         break;
       }
-      case Turn::Step::acknowledge:
+      case DeliveryProgress::Step::acknowledge:
         own.unsettled = false;
-        own.turn.acknowledged();
+        own.progress.acknowledged();
         add("acknowledges it");
         break;
-      case Turn::Step::finished:
+      case DeliveryProgress::Step::finished:
         roll_back(next, r);
         own.phase = Replica::Phase::idle;
         own.unsettled = false;
         own.event = kNobody;
-        own.turn = {};
+        own.progress = {};
         add("has finished");
         break;
     }

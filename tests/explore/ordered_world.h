@@ -1,11 +1,11 @@
 #pragma once
 
 // An ordered consumer: several events of one aggregate, in the order in which the relay published
-// them, on the production decisions of inbox/decision.h and the order of inbox/turn.h. Two replicas
-// and a queue with a single active consumer that delivers again in its order: a replica that lost
-// its connection is a zombie, and goes on with all that it has in hand beside the next active one;
-// processes die at every step, retries may be due at any moment, claims are overtaken, operators
-// redrive and discard, and an event of a later version is DEAD at once.
+// them, on the production decisions of inbox/decision.h and the order of inbox/delivery_progress.h.
+// Two replicas and a queue with a single active consumer that delivers again in its order: a
+// replica that lost its connection is a zombie, and goes on with all that it has in hand beside the
+// next active one; processes die at every step, retries may be due at any moment, claims are
+// overtaken, operators redrive and discard, and an event of a later version is DEAD at once.
 //
 // In every state, besides what consumer_world.h holds of one event: no handler begins, and no
 // effect is committed, before all earlier events of the aggregate are settled for good. From every

@@ -172,14 +172,16 @@ TEST_F(WarehouseFault, a_source_that_is_down_fails_its_type_alone_and_is_retried
   if (postgres_) Session(shared_server()).sql("DROP DATABASE " + name + " WITH (FORCE)");
 }
 
+TEST_F(WarehouseFault, the_xid_cursor_of_a_source_that_has_no_xids_is_refused) {
+  if (postgres_) GTEST_SKIP() << "a PostgreSQL source has xids";
+  configure({.warehouse = "  cursor: xid\n"});
+  make_tables();
+  start("a");
+  EXPECT_TRUE(node("a").wait_for_out("cursor: xid needs a PostgreSQL source"));
+}
+
 TEST_F(WarehouseFault, with_the_xid_cursor_rows_may_be_as_late_as_they_like) {
-  if (!postgres_) {  // says so, and does not poll
-    configure({.warehouse = "  cursor: xid\n"});
-    make_tables();
-    start("a");
-    EXPECT_TRUE(node("a").wait_for_out("cursor: xid needs a PostgreSQL source"));
-    return;
-  }
+  if (!postgres_) GTEST_SKIP() << "only a PostgreSQL source has xids";
   configure({.warehouse = "  cursor: xid\n  batch: 7\n"});  // and the lateness is 4 s
   make_tables();
   for (const auto* id : {"a", "b"}) start(id);

@@ -6,7 +6,7 @@
 #include <map>
 #include <mutex>
 
-#include "broker/common/message.h"
+#include "broker/common/queue_findings.h"
 #include "broker/embedded/publisher.h"
 #include "broker/embedded/several_queues.h"
 #include "broker/embedded/subscription.h"
@@ -103,21 +103,8 @@ Result<std::vector<BrokerFinding>> EmbeddedBroker::check(const Topology& topolog
   auto findings = differences(stored->topology, wanted);
   auto counted = count(**database);
   if (!counted) return counted.error();
-  std::map<std::string, std::uint64_t> ready;
-  for (const QueueInfo& queue : *counted) ready[queue.name] = queue.ready;
-  for (const auto& queue : topology.queues) {
-    if (queue.max_length != 0 && ready[queue.name] >= queue.max_length) {
-      findings.push_back({Severity::warning, "full-queue", queue.name,
-                          "queue " + queue.name + " is full (" + std::to_string(ready[queue.name]) +
-                              " messages) and refuses more: look at its consumers"});
-    }
-    const std::string dead = dead_letter_queue(queue.name);
-    if (queue.dead_letters && ready[dead] > 0) {
-      findings.push_back({Severity::warning, "dead-letters", dead,
-                          "queue " + dead + " has " + std::to_string(ready[dead]) +
-                              " messages that were delivered too often: nobody settled them"});
-    }
-  }
+  const auto about_queues = queue_findings(topology, *counted);
+  findings.insert(findings.end(), about_queues.begin(), about_queues.end());
   examine_file(findings);
   return findings;
 }

@@ -17,16 +17,16 @@ std::uint64_t fingerprint(std::string_view exchange, std::string_view routing_ke
 
 void ConfirmWindow::returned(std::uint64_t print, std::string why) {
   for (Entry& entry : entries_) {
-    if (entry.settled || entry.returned || entry.print != print) continue;
+    if (entry.resolved || entry.returned || entry.print != print) continue;
     entry.returned = true;
     returned_.emplace(entry.tag, std::move(why));
     return;
   }
 }
 
-void ConfirmWindow::settle(Entry& entry, bool taken, std::vector<Confirm>& confirms) {
-  if (entry.settled) return;
-  entry.settled = true;
+void ConfirmWindow::resolve(Entry& entry, bool taken, std::vector<Confirm>& confirms) {
+  if (entry.resolved) return;
+  entry.resolved = true;
   Confirm& confirm = confirms.emplace_back(Confirm{.tag = entry.tag});
   if (entry.returned) {
     confirm.outcome = PublishOutcome::returned;
@@ -37,14 +37,14 @@ void ConfirmWindow::settle(Entry& entry, bool taken, std::vector<Confirm>& confi
   }
 }
 
-bool ConfirmWindow::settle(std::uint64_t number, bool multiple, bool taken,
-                           std::vector<Confirm>& confirms) {
+bool ConfirmWindow::resolve(std::uint64_t number, bool multiple, bool taken,
+                            std::vector<Confirm>& confirms) {
   if (number == 0 && multiple) number = first_ + entries_.size() - 1;  // all
   if (number >= first_ + entries_.size()) return false;
   if (number < first_) return true;  // confirmed before, as part of several
   const std::size_t last = number - first_;
-  for (std::size_t i = multiple ? 0 : last; i <= last; ++i) settle(entries_[i], taken, confirms);
-  while (!entries_.empty() && entries_.front().settled) {
+  for (std::size_t i = multiple ? 0 : last; i <= last; ++i) resolve(entries_[i], taken, confirms);
+  while (!entries_.empty() && entries_.front().resolved) {
     entries_.pop_front();
     ++first_;
   }
@@ -53,7 +53,7 @@ bool ConfirmWindow::settle(std::uint64_t number, bool multiple, bool taken,
 
 void ConfirmWindow::abandon(const std::string& why, std::vector<Confirm>& confirms) {
   for (const Entry& entry : entries_) {
-    if (!entry.settled) confirms.push_back({entry.tag, PublishOutcome::unknown, why});
+    if (!entry.resolved) confirms.push_back({entry.tag, PublishOutcome::unknown, why});
   }
   entries_.clear();
   returned_.clear();

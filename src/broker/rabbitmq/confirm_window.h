@@ -26,8 +26,8 @@ class BATON_EXPORT ConfirmWindow {
   void sent(std::uint64_t tag, std::uint64_t print) { entries_.push_back({tag, print}); }
   void returned(std::uint64_t print, std::string why);
   // Adds the confirms that a basic.ack or basic.nack means. False if it names what was never sent.
-  [[nodiscard]] bool settle(std::uint64_t number, bool multiple, bool taken,
-                            std::vector<Confirm>& confirms);
+  [[nodiscard]] bool resolve(std::uint64_t number, bool multiple, bool taken,
+                             std::vector<Confirm>& confirms);
   // The channel is gone: nobody will ever know. The numbers begin again.
   void abandon(const std::string& why, std::vector<Confirm>& confirms);
   [[nodiscard]] bool empty() const { return entries_.empty(); }
@@ -36,12 +36,12 @@ class BATON_EXPORT ConfirmWindow {
   struct Entry {
     std::uint64_t tag;
     std::uint64_t print;
-    bool settled = false;
+    bool resolved = false;
     bool returned = false;
   };
-  void settle(Entry& entry, bool taken, std::vector<Confirm>& confirms);
+  void resolve(Entry& entry, bool taken, std::vector<Confirm>& confirms);
 
-  std::deque<Entry> entries_;                      // the first is never settled
+  std::deque<Entry> entries_;                      // the first is never resolved
   std::uint64_t first_ = 1;                        // its number
   std::map<std::uint64_t, std::string> returned_;  // why, by our tags
 };

@@ -1,9 +1,8 @@
 #include "broker/rabbitmq/examine.h"
 
 #include <charconv>
-#include <map>
 
-#include "broker/common/message.h"
+#include "broker/common/queue_findings.h"
 #include "store/common/url.h"
 
 namespace baton::broker::rabbitmq {
@@ -62,21 +61,8 @@ std::vector<BrokerFinding> examine(const Settings& settings, const Topology& top
   std::vector<BrokerFinding> findings;
   examine_line(settings, findings);
   examine_server(settings, facts, findings);
-  std::map<std::string, std::uint64_t> ready;
-  for (const QueueInfo& queue : facts.queues) ready[queue.name] = queue.ready;
-  for (const auto& queue : topology.queues) {
-    if (queue.max_length != 0 && ready[queue.name] >= queue.max_length) {
-      findings.push_back({Severity::warning, "full-queue", queue.name,
-                          "queue " + queue.name + " is full (" + std::to_string(ready[queue.name]) +
-                              " messages) and refuses more: look at its consumers"});
-    }
-    const std::string dead = dead_letter_queue(queue.name);
-    if (queue.dead_letters && ready[dead] > 0) {
-      findings.push_back({Severity::warning, "dead-letters", dead,
-                          "queue " + dead + " has " + std::to_string(ready[dead]) +
-                              " messages that were delivered too often: nobody settled them"});
-    }
-  }
+  const auto about_queues = queue_findings(topology, facts.queues);
+  findings.insert(findings.end(), about_queues.begin(), about_queues.end());
   return findings;
 }
 

@@ -206,12 +206,12 @@ Result<void> RabbitmqPublisher::take_method(const amqp_method_t& method) {
   switch (method.id) {
     case AMQP_BASIC_ACK_METHOD: {
       const auto* ack = static_cast<const amqp_basic_ack_t*>(method.decoded);
-      known = window_.settle(ack->delivery_tag, ack->multiple != 0, true, confirms_);
+      known = window_.resolve(ack->delivery_tag, ack->multiple != 0, true, confirms_);
       break;
     }
     case AMQP_BASIC_NACK_METHOD: {
       const auto* nack = static_cast<const amqp_basic_nack_t*>(method.decoded);
-      known = window_.settle(nack->delivery_tag, nack->multiple != 0, false, confirms_);
+      known = window_.resolve(nack->delivery_tag, nack->multiple != 0, false, confirms_);
       break;
     }
     case AMQP_BASIC_RETURN_METHOD:

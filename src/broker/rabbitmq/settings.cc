@@ -7,7 +7,6 @@ namespace baton::broker::rabbitmq {
 namespace {
 
 using store::bad_url;
-using store::parse_number;
 using store::percent_decoded;
 
 // Never with a piece of the URL: it may be a piece of the password.
@@ -37,32 +36,11 @@ Result<void> take_option(std::string_view name, std::string_view value, Settings
       "with rabbitmqs://");
 }
 
-Result<void> take_host(std::string_view text, Settings& settings) {
-  std::string_view host = text;
-  std::string_view rest;
-  if (text.starts_with('[')) {
-    const auto end = text.find(']');
-    if (end == std::string_view::npos) return not_understood();
-    host = text.substr(1, end - 1);
-    rest = text.substr(end + 1);
-  } else if (const auto colon = text.find(':'); colon != std::string_view::npos) {
-    host = text.substr(0, colon);
-    rest = text.substr(colon);
-  }
-  if (!host.empty()) settings.host = host;
-  if (rest.empty()) return {};
-  const auto port = parse_number(rest.substr(1), 65535);
-  if (rest[0] != ':' || !port || *port == 0) return not_understood();
-  settings.port = *port;
-  return {};
-}
-
 std::string location_of(const Settings& settings) {
-  const bool v6 = settings.host.find(':') != std::string::npos;
   return std::string(settings.uses_tls ? "rabbitmqs://" : "rabbitmq://") +
          store::percent_encoded(settings.user) + "@" +
-         (v6 ? "[" + settings.host + "]" : settings.host) + ":" + std::to_string(settings.port) +
-         "/" + store::percent_encoded(settings.vhost);
+         store::host_and_port(settings.host, settings.port) + "/" +
+         store::percent_encoded(settings.vhost);
 }
 
 }  // namespace
@@ -71,7 +49,6 @@ Result<Settings> parse_settings(std::string_view url) {
   Settings settings;
   settings.uses_tls = url.starts_with("rabbitmqs://");
   if (!settings.uses_tls && !url.starts_with("rabbitmq://")) return not_understood();
-  if (settings.uses_tls) settings.port = 5671;
   const auto [rest, options] = store::split_url(url);
   const auto slash = std::min(rest.find('/'), rest.size());
   std::string_view authority = rest.substr(0, slash);
@@ -87,7 +64,10 @@ Result<Settings> parse_settings(std::string_view url) {
   if (authority.find('@') != std::string_view::npos || path.find('@') != std::string_view::npos) {
     return not_understood();
   }
-  if (auto taken = take_host(authority, settings); !taken) return taken.error();
+  const auto node = store::parse_host_and_port(authority);
+  if (!node) return not_understood();
+  if (!node->host.empty()) settings.host = node->host;
+  settings.port = node->port.value_or(settings.uses_tls ? 5671 : 5672);
   if (path.size() > 1) {
     const auto vhost = percent_decoded(path.substr(1));
     if (!vhost || path.find('/', 1) != std::string_view::npos) return not_understood();

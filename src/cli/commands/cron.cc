@@ -10,13 +10,13 @@
 #include "baton/job_metrics.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/counted_locks.h"
 #include "cli/cron/command_job.h"
 #include "cli/cron/cron_check.h"
 #include "cli/cron/cron_file.h"
 #include "cli/cron/cron_log.h"
 #include "cli/cron/file_watch.h"
 #include "cli/cron/job_set.h"
+#include "cli/open_client.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
 
@@ -153,7 +153,7 @@ Result<int> cron(Context& context, const CronArguments& arguments) {
   std::optional<StopOnSignal> waiting(signals);
   if (!arguments.node.empty()) settings->owner = arguments.node;
   auto opened =
-      open_counted(*settings, arguments.metrics, context.out, StoreWait(context.out, std::nullopt));
+      open_client(*settings, arguments.metrics, context.out, StoreWait(context.out, std::nullopt));
   if (!opened) return opened.error();
 
   logging->node = opened->locks.owner();

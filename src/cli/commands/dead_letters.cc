@@ -25,7 +25,9 @@ Result<void> install(sql::Connection& connection) {
 #ifdef BATON_HAS_STORE_SQLITE
   if (connection.kind() == sql::Kind::sqlite) return install_inbox(connection.sqlite());
 #endif
-  return bad_request("this baton was built without that database");
+  return bad_request(
+      "this baton was built without that database: build it with sqlite and postgres in "
+      "BATON_STORES");
 }
 
 struct Opened {
@@ -171,13 +173,7 @@ Result<int> inbox_install(Context& context, const EventArguments& arguments) {
   auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   if (auto ok = install(**connection); !ok) return ok.error();
-  if (context.out.json()) {
-    JsonWriter json;
-    json.begin_object().field("installed", true).end_object();
-    context.out.line(json.text());
-  } else {
-    context.out.line(printable("the inbox is in " + redact_url(arguments.database)));
-  }
+  context.out.installed("the inbox", arguments.database);
   return exit_code::ok;
 }
 

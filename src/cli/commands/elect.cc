@@ -16,9 +16,9 @@
 #include "cli/arguments.h"
 #include "cli/child.h"
 #include "cli/commands.h"
-#include "cli/counted_locks.h"
 #include "cli/health_command.h"
 #include "cli/json_writer.h"
+#include "cli/open_client.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
 #include "cli/supervisor.h"
@@ -243,8 +243,8 @@ Result<int> elect(Context& context, const ElectArguments& arguments) {
   if (!arguments.node.empty()) settings->owner = arguments.node;
   const auto probe = std::make_shared<LeaderProbe>();
   auto opened =
-      open_counted(*settings, arguments.metrics, context.out, StoreWait(context.out, std::nullopt),
-                   std::nullopt, [probe] { return probe->leads(); });
+      open_client(*settings, arguments.metrics, context.out, StoreWait(context.out, std::nullopt),
+                  std::nullopt, [probe] { return probe->leads(); });
   if (!opened) return opened.error();
   candidate.store_is_open();
   plan->options.on_new_leader = [&, self = opened->locks.owner()](const Leader& leader) {

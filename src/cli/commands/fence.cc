@@ -143,13 +143,7 @@ Result<int> fence_install(Context& context, const FenceArguments& arguments) {
   auto database = open_database(arguments.database);
   if (!database) return database.error();
   if (auto ok = (*database)->install(); !ok) return ok.error();
-  if (context.out.json()) {
-    JsonWriter json;
-    json.begin_object().field("installed", true).end_object();
-    context.out.line(json.text());
-  } else {
-    context.out.line(printable("the fence is in " + redact_url(arguments.database)));
-  }
+  context.out.installed("the fence", arguments.database);
   return exit_code::ok;
 }
 

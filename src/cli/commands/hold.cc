@@ -28,10 +28,10 @@
 
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/counted_locks.h"
 #include "cli/hold_protocol.h"
 #include "cli/line_writer.h"
 #include "cli/lock_options.h"
+#include "cli/open_client.h"
 #include "cli/open_timeout.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
@@ -408,8 +408,8 @@ Result<int> hold(Context& context, const HoldArguments& arguments) {
     return !parent.gone() && !hung_up(STDIN_FILENO) && store_wait(error);
   };
   std::optional<StopOnSignal> opening(signals);
-  auto opened = open_counted(*settings, arguments.metrics, context.out, again,
-                             waits ? std::optional(wait_until) : std::nullopt);
+  auto opened = open_client(*settings, arguments.metrics, context.out, again,
+                            waits ? std::optional(wait_until) : std::nullopt);
   opening.reset();
   if (!opened) return refuse(opened.error());
   // Never 0, so that a wait that is over is told as one.

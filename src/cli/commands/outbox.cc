@@ -24,7 +24,9 @@ Result<void> install(sql::Connection& connection) {
 #ifdef BATON_HAS_STORE_SQLITE
   if (connection.kind() == sql::Kind::sqlite) return install_outbox(connection.sqlite());
 #endif
-  return bad_request("this baton was built without that database");
+  return bad_request(
+      "this baton was built without that database: build it with sqlite and postgres in "
+      "BATON_STORES");
 }
 
 void write_pile(JsonWriter& json, std::string_view name, const outbox::Pile& pile) {
@@ -118,13 +120,7 @@ Result<int> outbox_install(Context& context, const EventArguments& arguments) {
   auto connection = open_database(context, arguments.database);
   if (!connection) return connection.error();
   if (auto ok = install(**connection); !ok) return ok.error();
-  if (context.out.json()) {
-    JsonWriter json;
-    json.begin_object().field("installed", true).end_object();
-    context.out.line(json.text());
-  } else {
-    context.out.line(printable("the outbox is in " + redact_url(arguments.database)));
-  }
+  context.out.installed("the outbox", arguments.database);
   return exit_code::ok;
 }
 

@@ -156,13 +156,7 @@ Result<int> processor_install(Context& context, const ProcessorArguments& argume
   auto admin = open_admin(arguments);
   if (!admin) return admin.error();
   if (auto ok = (*admin)->install(); !ok) return ok.error();
-  if (context.out.json()) {
-    JsonWriter json;
-    json.begin_object().field("installed", true).end_object();
-    context.out.line(json.text());
-  } else {
-    context.out.line(printable("the event log is in " + redact_url(arguments.database)));
-  }
+  context.out.installed("the event log", arguments.database);
   return exit_code::ok;
 }
 

@@ -13,9 +13,9 @@
 #include "baton/outbox_metrics.h"
 #include "cli/arguments.h"
 #include "cli/commands.h"
-#include "cli/counted_locks.h"
 #include "cli/event_view.h"
 #include "cli/file.h"
+#include "cli/open_client.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
 #include "observe/event_logging.h"
@@ -105,7 +105,7 @@ Result<int> relay(Context& context, const RelayArguments& arguments) {
     counting = std::make_unique<observe::OutboxMetrics>(
         metrics, arguments.name.empty() ? "default" : arguments.name);
   }
-  auto opened = open_counted(*settings, "", context.out, StoreWait(context.out, std::nullopt));
+  auto opened = open_client(*settings, "", context.out, StoreWait(context.out, std::nullopt));
   if (!opened) return opened.error();
   ending.ask_politely();
 

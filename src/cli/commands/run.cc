@@ -9,9 +9,9 @@
 #include "cli/arguments.h"
 #include "cli/child.h"
 #include "cli/commands.h"
-#include "cli/counted_locks.h"
 #include "cli/json_writer.h"
 #include "cli/lock_options.h"
+#include "cli/open_client.h"
 #include "cli/open_timeout.h"
 #include "cli/signals.h"
 #include "cli/store_wait.h"
@@ -148,8 +148,8 @@ Result<int> run(Context& context, const RunArguments& arguments) {
   const Instant wait_until = BootClock::now() + plan->wait;
   StoreWait store_wait(context.out, wait_until);
   const bool waits = plan->wait > Millis(0);
-  auto opened = open_counted(*settings, arguments.metrics, context.out, std::ref(store_wait),
-                             waits ? std::optional(wait_until) : std::nullopt);
+  auto opened = open_client(*settings, arguments.metrics, context.out, std::ref(store_wait),
+                            waits ? std::optional(wait_until) : std::nullopt);
   if (!opened) return opened.error();
   LockClient& locks = opened->locks;
   waiting.ask_politely();

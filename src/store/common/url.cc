@@ -7,42 +7,9 @@
 #include <arpa/inet.h>
 
 namespace baton::store {
-namespace {
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-
-// Has no meaning of its own in a URL.
-bool stands_for_itself(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
-
-}  // namespace
 
 Error bad_url(std::string message) {
   return Error{.code = Code::bad_url, .message = std::move(message)};
-}
-
-std::optional<std::string> percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_digit(text[i + 1]);
-    const int low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
 }
 
 bool is_local(std::string_view host) {
@@ -76,20 +43,6 @@ std::string without_secret(std::string text, std::string_view secret) {
   return text;
 }
 
-std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (stands_for_itself(c)) {
-      out += c;
-    } else {
-      out += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return out;
-}
-
 std::optional<Millis> parse_span(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -116,6 +69,28 @@ std::optional<UrlUser> parse_user(std::string_view text) {
                                                                   : text.substr(colon + 1));
   if (!name || !password) return std::nullopt;
   return UrlUser{std::move(*name), std::move(*password)};
+}
+
+std::optional<HostAndPort> parse_host_and_port(std::string_view text) {
+  std::size_t end = 0;  // of the host, with its brackets
+  HostAndPort parts;
+  if (text.starts_with('[')) {
+    end = text.find(']') + 1;
+    if (end == 0) return std::nullopt;
+    parts.host = text.substr(1, end - 2);
+  } else {
+    end = std::min(text.find(':'), text.size());
+    parts.host = text.substr(0, end);
+  }
+  if (end == text.size()) return parts;
+  parts.port = parse_number(text.substr(end + 1), 65535);
+  if (text[end] != ':' || !parts.port || *parts.port == 0) return std::nullopt;
+  return parts;
+}
+
+std::string host_and_port(const std::string& host, int port) {
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
 UrlParts split_url(std::string_view url) {

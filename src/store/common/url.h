@@ -9,16 +9,14 @@
 
 #include "baton/clock.h"
 #include "baton/result.h"
+#include "core/percent.h"
 
 namespace baton::store {
 
+using core::percent_decoded;
+using core::percent_encoded;
+
 [[nodiscard]] BATON_EXPORT Error bad_url(std::string message);
-
-// Text with %41 for A; nothing if a % is not followed by two hexadecimal digits.
-[[nodiscard]] BATON_EXPORT std::optional<std::string> percent_decoded(std::string_view text);
-
-// The other way: only letters, digits and -._~ stand for themselves.
-[[nodiscard]] BATON_EXPORT std::string percent_encoded(std::string_view text);
 
 // A message of a server without the secret that it repeats. A short secret is also a part of
 // ordinary words: below 8 characters it is hidden only where it is a word, below 4 only behind one
@@ -40,6 +38,16 @@ struct UrlUser {
 };
 // name[:password], decoded.
 [[nodiscard]] BATON_EXPORT std::optional<UrlUser> parse_user(std::string_view text);
+
+// host, host:port, [address] or [address]:port; the host may be empty. Nothing for another text.
+struct HostAndPort {
+  std::string_view host;
+  std::optional<int> port;
+};
+[[nodiscard]] BATON_EXPORT std::optional<HostAndPort> parse_host_and_port(std::string_view text);
+
+// The other way: an address of IPv6 in brackets.
+[[nodiscard]] BATON_EXPORT std::string host_and_port(const std::string& host, int port);
 
 // Splits a URL at its scheme and its first '?'.
 struct UrlParts {

@@ -12,16 +12,16 @@
 
 namespace baton::store::kubernetes {
 
-// Threads of one process take turns on a name, instead of losing to each other at the server.
+// One lock per name, so that threads of this process do not lose to each other at the server.
 class KeyLocks {
  public:
-  class Turn {
+  class Lock {
    public:
-    Turn(KeyLocks& locks, std::string key) : locks_(&locks), key_(std::move(key)) {}
-    Turn(Turn&& other) noexcept
+    Lock(KeyLocks& locks, std::string key) : locks_(&locks), key_(std::move(key)) {}
+    Lock(Lock&& other) noexcept
         : locks_(std::exchange(other.locks_, nullptr)), key_(std::move(other.key_)) {}
-    Turn& operator=(Turn&&) = delete;
-    ~Turn() {
+    Lock& operator=(Lock&&) = delete;
+    ~Lock() {
       if (locks_ == nullptr) return;
       {
         const std::lock_guard lock(locks_->mutex_);
@@ -36,7 +36,7 @@ class KeyLocks {
   };
 
   // Nothing if the deadline comes first.
-  [[nodiscard]] std::optional<Turn> take(const std::string& key, Deadline deadline) {
+  [[nodiscard]] std::optional<Lock> take(const std::string& key, Deadline deadline) {
     std::unique_lock lock(mutex_);
     while (taken_.contains(key)) {
       const auto left = deadline - BootClock::now();
@@ -44,7 +44,7 @@ class KeyLocks {
       freed_.wait_for(lock, std::min<BootClock::duration>(left, Millis(100)));
     }
     taken_.insert(key);
-    return Turn(*this, key);
+    return Lock(*this, key);
   }
 
  private:

@@ -121,7 +121,7 @@ class KubernetesStore final : public LockStore {
   LeaseApi api_;
   NameCache cache_;
   SchemaVersion schema_;
-  KeyLocks turns_;
+  KeyLocks key_locks_;
   std::shared_ptr<Subscribers> subscribers_ = std::make_shared<Subscribers>();
   Interest interest_;
   Listener listener_;
@@ -221,8 +221,8 @@ Result<std::vector<Reply>> KubernetesStore::run(const std::string& key, NameBatc
   DocumentLoop loop(documents, {.max_set = 1, .names_per_write = part.requests.size()});
   Result<std::vector<Reply>> replies{std::vector<Reply>{}};
   {
-    const auto turn = turns_.take(key, limit);
-    if (!turn) {
+    const auto lock = key_locks_.take(key, limit);
+    if (!lock) {
       return Error{.code = Code::unavailable,
                    .message = "others of this process kept '" + key + "' busy",
                    .retryable = true};
@@ -234,7 +234,7 @@ Result<std::vector<Reply>> KubernetesStore::run(const std::string& key, NameBatc
       if (!checked) replies = checked.error();
     }
   }
-  // Without a turn: a sink may be taking its own locks.
+  // Without the lock of the key: a sink may be taking its own locks.
   wake(documents.wakes());
   if (replies) follow_or_not(key, part, *replies);
   if (documents.schema_changed()) std::this_thread::sleep_for(kSchemaLag);
@@ -264,11 +264,11 @@ Result<void> KubernetesStore::check_schema(const NameBatch& part, DocumentLoop& 
   const auto version = schema_.confirm(deadline);
   if (version && *version == seen) return {};
   Error error{.code = Code::unavailable,
-              .message = "the schema could not be looked at",
+              .message = "the version of the schema could not be read again: repeat the request",
               .retryable = true,
               .in_doubt = true};
   if (!version) {
-    error.message += ": " + version.error().message;
+    error.message += "; " + version.error().message;
     return error;
   }
   const auto undone = loop.apply(undo, deadline);

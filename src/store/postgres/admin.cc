@@ -1,4 +1,5 @@
 #include "baton/postgres_store.h"
+#include "store/common/token_floor.h"
 #include "store/postgres/examine.h"
 #include "store/postgres/schema.h"
 
@@ -54,9 +55,7 @@ class PostgresAdmin final : public StoreAdmin {
   }
 
   Result<void> raise_tokens(Token floor, Deadline deadline) override {
-    if (floor >= Token{1} << 62) {
-      return Error{.code = Code::bad_request, .message = "a token is below 2^62"};
-    }
+    if (auto ok = store::check_token_floor(floor); !ok) return ok;
     auto connection = postgres::Connection::open(settings_, deadline);
     if (!connection) return connection.error();
     auto raised =

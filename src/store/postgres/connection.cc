@@ -94,8 +94,11 @@ Result<void> Connection::begin_session(Deadline deadline) {
   }
   if (const char* encoding = PQparameterStatus(connection_, "server_encoding");
       encoding == nullptr || std::string_view(encoding) != "UTF8") {
-    return Error{.code = Code::bad_store,
-                 .message = "the database's encoding is not UTF8: names could not be kept"};
+    return Error{
+        .code = Code::bad_store,
+        .message = settings_.location +
+                   ": the database's encoding is not UTF8, so it could not keep all names; "
+                   "make another one with: createdb --encoding=UTF8 --template=template0"};
   }
   return {};
 }

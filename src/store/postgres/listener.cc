@@ -37,7 +37,7 @@ bool Listener::serve(const std::stop_token& stop) {
   next_sweep_ =
       std::max(next_sweep_, BootClock::now() + Millis(jitter_bits() % kSweepEvery.count()));
   while (!gone && !stop.stop_requested()) {
-    if (!listen_anew(connection, heard)) return worked;
+    if (!follow(connection, heard)) return worked;
     worked = true;
     if (BootClock::now() >= next_sweep_ && !sweep(connection)) return worked;
     deliver(connection, gone);  // last: statements read notifications too, and keep them
@@ -50,7 +50,7 @@ bool Listener::serve(const std::stop_token& stop) {
 // Listens to the channels that are watched and not in `heard` yet, and leaves those that nobody
 // watches any more. A watch that ends does not wake this thread: its channel is left when the
 // thread next runs.
-bool Listener::listen_anew(Connection& connection, std::set<std::string>& heard) {
+bool Listener::follow(Connection& connection, std::set<std::string>& heard) {
   std::string sql;  // the names are letters and digits only
   bool more = false;
   {

@@ -32,7 +32,7 @@ class Listener {
 
  private:
   bool serve(const std::stop_token& stop);
-  bool listen_anew(Connection& connection, std::set<std::string>& heard);
+  bool follow(Connection& connection, std::set<std::string>& heard);
   void deliver(Connection& connection, bool& gone);
   bool sweep(Connection& connection);
 

@@ -7,116 +7,54 @@
 
 namespace baton::store::postgres {
 
-Pool::~Pool() = default;
-
-std::optional<std::size_t> Pool::free_slot(Lane lane) const {
-  const std::size_t from = lane == Lane::renewals ? kRenewals : 0;
-  const std::size_t to = lane == Lane::renewals ? slots_.size() : kRenewals;
-  for (std::size_t i = from; i < to; ++i) {
-    if (!slots_[i].taken) return i;
-  }
-  return std::nullopt;
-}
-
-Error Pool::all_busy() const {
-  return Error{.code = Code::unavailable,
-               .message = "all connections to " + settings_.location + " are busy",
-               .retryable = true};
-}
-
-Result<Pool::Lease> Pool::take_slot(Lane lane, Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  std::optional<std::size_t> found;
-  while (!(found = free_slot(lane))) {
-    const auto left = deadline - BootClock::now();
-    if (left <= left.zero()) return all_busy();
-    freed_.wait_for(lock, left);
-  }
-  slots_[*found].taken = true;
-  return Lease(*this, *found);
-}
-
-Result<Pool::Lease> Pool::take(Lane lane, Deadline deadline) {
-  auto lease = take_slot(lane, deadline);
-  if (!lease) return lease;
-  Slot& slot = slots_[lease->slot_];
-  if (slot.connection && slot.connection->still_there()) return lease;
-  if (lane == Lane::renewals) {
-    if (auto shared = share_for_renewals(slot, *lease, deadline)) return std::move(*shared);
-  }
-  if (auto connected = connect(slot, deadline); !connected) return connected.error();
-  return lease;
-}
-
-// Opening a connection may take longer than the lease lasts: one short try, then a connection for
-// requests; nothing if none of those is open either.
-std::optional<Result<Pool::Lease>> Pool::share_for_renewals(Slot& own, Lease& lease,
-                                                            Deadline deadline) {
-  const Instant now = BootClock::now();
-  if (now >= own.next_try) {
-    const Deadline limit = std::min<Deadline>(deadline, now + settings_.apply_limit / 4);
-    if (open(own, limit)) return std::move(lease);
-  }
-  return take_connected(deadline);
-}
-
-// One of the connections for requests that is open; nothing if none is.
-std::optional<Result<Pool::Lease>> Pool::take_connected(Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    bool may_come = false;
-    for (std::size_t i = 0; i < kRenewals; ++i) {
-      Slot& slot = slots_[i];
-      may_come = may_come || slot.taken;
-      if (slot.taken || !slot.connection || !slot.connection->still_there()) continue;
-      slot.taken = true;
-      return Lease(*this, i);
-    }
-    if (!may_come) return std::nullopt;
-    const auto left = deadline - BootClock::now();
-    if (left <= left.zero()) return all_busy();
-    freed_.wait_for(lock, left);
-  }
-}
-
-// Tries once. The slot is taken, so no other thread uses it.
-Result<void> Pool::open(Slot& slot, Deadline deadline) {
-  slot.connection.reset();
+Result<void> Pool::Slot::open(Deadline deadline) {
+  connection.reset();
   auto opened = Connection::open(settings_, deadline);
   if (opened) {
-    slot.connection = std::move(*opened);
-    slot.backoff.reset();
+    connection = std::move(*opened);
+    backoff_.reset();
     return {};
   }
-  const Millis pause = slot.backoff.next(jitter_bits());
-  slot.next_try = BootClock::now() + pause;
+  const Millis pause = backoff_.next(jitter_bits());
+  next_try = BootClock::now() + pause;
   if (opened.error().retryable) opened.error().retry_after = pause;
   return opened.error();
 }
 
-Result<void> Pool::connect(Slot& slot, Deadline deadline) {
+Result<void> Pool::Slot::connect(Deadline deadline) {
   for (;;) {
-    auto opened = open(slot, deadline);
-    if (opened || !opened.error().retryable || slot.next_try >= deadline) return opened;
-    std::this_thread::sleep_for(slot.next_try - BootClock::now());
+    auto opened = open(deadline);
+    if (opened || !opened.error().retryable || next_try >= deadline) return opened;
+    std::this_thread::sleep_for(next_try - BootClock::now());
   }
 }
 
-void Pool::give_back(std::size_t index) {
-  Slot& slot = slots_[index];
-  if (slot.connection && !slot.connection->usable()) {
-    reaper_.bury(std::move(slot.connection));
+void Pool::Slot::given_back() {
+  if (connection && !connection->usable()) reaper_.bury(std::move(connection));
+}
+
+Result<Pool::Borrowed> Pool::take(Lane lane, Deadline deadline) {
+  auto slot = slots_.take(lane, deadline);
+  if (!slot) return slot.error();
+  if ((*slot)->connected()) return Borrowed(std::move(*slot));
+  // Opening a connection may take longer than the lease lasts: one short try, then a connection for
+  // requests, and waiting for its own only if none of those is open either.
+  if (lane == Lane::renewals) {
+    const Instant now = BootClock::now();
+    const Deadline limit = std::min<Deadline>(deadline, now + settings_.apply_limit / 4);
+    if (now >= (*slot)->next_try && (*slot)->open(limit)) return Borrowed(std::move(*slot));
+    auto shared = slots_.take(Lane::shared, deadline);
+    if (shared) return Borrowed(std::move(*shared));
+    if (BootClock::now() >= deadline) return shared.error();
   }
-  {
-    const std::lock_guard lock(mutex_);
-    slot.taken = false;
-  }
-  freed_.notify_all();
+  if (auto connected = (*slot)->connect(deadline); !connected) return connected.error();
+  return Borrowed(std::move(*slot));
 }
 
 void Pool::adopt(std::unique_ptr<Connection> connection) {
-  const std::lock_guard lock(mutex_);
-  slots_[0].connection = std::move(connection);
+  if (auto slot = slots_.take(Lane::requests, BootClock::now())) {
+    (*slot)->connection = std::move(connection);
+  }
 }
 
 }  // namespace baton::store::postgres

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/apply.h"
+#include "store/common/contained.h"
 #include "store/postgres/batch.h"
 #include "store/postgres/listener.h"
 #include "store/postgres/pool.h"
@@ -42,7 +43,7 @@ class PostgresStore final : public LockStore {
   }
 
   Result<std::vector<Reply>> apply(std::span<const Request> batch, Deadline deadline) override {
-    return contained([&]() -> Result<std::vector<Reply>> {
+    return contained(settings_.location, [&]() -> Result<std::vector<Reply>> {
       BatchRun run(batch, test_clock(), settings_, hints_);
       if (run.nothing_to_send()) return run.replies();
       auto connection = pool_.take(run.lane(), std::min(deadline, run.limit()));
@@ -52,7 +53,7 @@ class PostgresStore final : public LockStore {
   }
 
   Result<Page<LockInfo>> find(const Query& query, Deadline deadline) override {
-    return contained([&]() -> Result<Page<LockInfo>> {
+    return contained(settings_.location, [&]() -> Result<Page<LockInfo>> {
       auto connection = pool_.take(Lane::requests, deadline);
       if (!connection) return connection.error();
       return find_on(**connection, query, deadline);
@@ -75,18 +76,6 @@ class PostgresStore final : public LockStore {
  private:
   [[nodiscard]] TestClock test_clock() const {
     return options_.now ? TestClock(options_.now()) : TestClock{};
-  }
-
-  // A reply that cannot be decoded is the store's fault, not the caller's.
-  template <typename Work>
-  auto contained(Work work) -> decltype(work()) {
-    try {
-      return work();
-    } catch (const std::exception& problem) {
-      return Error{.code = Code::bad_store,
-                   .message = std::string("an answer that cannot be read: ") + problem.what(),
-                   .in_doubt = true};
-    }
   }
 
   Result<Page<LockInfo>> find_on(Connection& connection, const Query& query, Deadline deadline) {

@@ -2,6 +2,7 @@
 
 #include "baton/postgres_advisory_store.h"
 #include "store/common/findings.h"
+#include "store/common/token_floor.h"
 #include "store/postgres/examine.h"
 #include "store/postgres_advisory/advisory_settings.h"
 #include "store/postgres_advisory/schema.h"
@@ -61,9 +62,7 @@ class PostgresAdvisoryAdmin final : public StoreAdmin {
   }
 
   Result<void> raise_tokens(Token floor, Deadline deadline) override {
-    if (floor >= Token{1} << 62) {
-      return Error{.code = Code::bad_request, .message = "a token is below 2^62"};
-    }
+    if (auto ok = store::check_token_floor(floor); !ok) return ok;
     auto connection = postgres::Connection::open(settings_, deadline);
     if (!connection) return connection.error();
     auto raised = (*connection)

@@ -41,37 +41,4 @@ bool ConnectionSet::connected() const {
   return it != connections_.end() && it->second && it->second->still_there();
 }
 
-std::optional<std::size_t> Pool::free_set(Lane lane) const {
-  if (lane == Lane::renewals) return taken_[2] ? std::nullopt : std::optional<std::size_t>(2);
-  for (std::size_t i = 0; i < 2; ++i) {
-    if (!taken_[i] && (lane == Lane::requests || sets_[i].connected())) return i;
-  }
-  return std::nullopt;
-}
-
-Result<Pool::Borrowed> Pool::take(Lane lane, Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  std::optional<std::size_t> found;
-  while (!(found = free_set(lane))) {
-    const bool hopeless = lane == Lane::shared && !taken_[0] && !taken_[1];
-    const auto left = deadline - BootClock::now();
-    if (hopeless || left <= left.zero()) {
-      return Error{.code = Code::unavailable,
-                   .message = "all connections to " + settings_.location + " are busy",
-                   .retryable = true};
-    }
-    freed_.wait_for(lock, left);
-  }
-  taken_[*found] = true;
-  return Borrowed(*this, *found);
-}
-
-void Pool::give_back(std::size_t index) {
-  {
-    const std::lock_guard lock(mutex_);
-    taken_[index] = false;
-  }
-  freed_.notify_all();
-}
-
 }  // namespace baton::store::redis

@@ -16,7 +16,7 @@ class RedisStore final : public LockStore {
       : settings_(std::move(settings)),
         options_(std::move(options)),
         context_(settings_, options_.contended_for),
-        pool_(settings_),
+        pool_(settings_.location, settings_),
         listener_(settings_, context_.layout) {}
 
   Result<void> open(Deadline deadline) {

@@ -87,33 +87,12 @@ Result<void> take_user(std::string_view text, Settings& settings) {
   return {};
 }
 
-Result<void> take_host(std::string_view text, Settings& settings) {
-  std::string_view host = text;
-  std::string_view rest;
-  if (text.starts_with('[')) {
-    const auto end = text.find(']');
-    if (end == std::string_view::npos) return not_understood();
-    host = text.substr(1, end - 1);
-    rest = text.substr(end + 1);
-  } else if (const auto colon = text.find(':'); colon != std::string_view::npos) {
-    host = text.substr(0, colon);
-    rest = text.substr(colon);
-  }
-  settings.node = {host.empty() ? "127.0.0.1" : std::string(host), 6379};
-  if (rest.empty()) return {};
-  const auto port = parse_number(rest.substr(1), 65535);
-  if (rest[0] != ':' || !port || *port == 0) return not_understood();
-  settings.node.port = *port;
-  return {};
-}
-
 std::string location_of(const Settings& settings, bool socket) {
   std::string text = socket ? "redis+unix://" : settings.uses_tls ? "rediss://" : "redis://";
   if (settings.authenticates) text += settings.user + "@";
   if (socket) return text + settings.node.host;
-  const bool v6 = settings.node.host.find(':') != std::string::npos;
-  text += v6 ? "[" + settings.node.host + "]" : settings.node.host;
-  return text + ":" + std::to_string(settings.node.port) + "/" + std::to_string(settings.database);
+  return text + host_and_port(settings.node.host, settings.node.port) + "/" +
+         std::to_string(settings.database);
 }
 
 }  // namespace
@@ -141,7 +120,10 @@ Result<Settings> parse_settings(std::string_view url) {
     if (!authority.empty() || !decoded || decoded->size() < 2) return not_understood();
     settings.node = {*decoded, 0};
   } else {
-    if (auto taken = take_host(authority, settings); !taken) return taken.error();
+    const auto node = parse_host_and_port(authority);
+    if (!node) return not_understood();
+    settings.node = {node->host.empty() ? "127.0.0.1" : std::string(node->host),
+                     node->port.value_or(6379)};
     if (path.size() > 1) {
       const auto number = parse_number(path.substr(1), 1'000'000);
       if (!number) return not_understood();

@@ -1,11 +1,11 @@
 #include <sys/stat.h>
 
 #include <cstdint>
-#include <limits>
 
 #include "core/apply.h"
 #include "core/document.h"
 #include "store/common/findings.h"
+#include "store/common/token_floor.h"
 #include "store/sqlite/examine.h"
 #include "store/sqlite/location.h"
 #include "store/sqlite/lock_file.h"
@@ -121,10 +121,7 @@ Result<std::pair<int, int>> SqliteAdmin::migrate(Deadline deadline) {
 }
 
 Result<void> SqliteAdmin::raise_tokens(Token floor, Deadline deadline) {
-  // Half of what SQLite can count to is left for the tokens to come.
-  if (floor > static_cast<Token>(std::numeric_limits<std::int64_t>::max()) / 2) {
-    return Error{.code = Code::bad_request, .message = "no token is that high"};
-  }
+  if (auto ok = check_token_floor(floor); !ok) return ok;
   if (auto prepared = prepare_file(path_); !prepared) return prepared;
   auto file = LockFile::open(path_, machine_, deadline);
   if (!file) return file.error();

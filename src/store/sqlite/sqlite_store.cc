@@ -29,13 +29,13 @@ constexpr std::chrono::hours kLongestWait(1);
 // that a long find keeps no batch waiting.
 class ConnectionQueue {
  public:
-  // Holds the queue until the end of its scope.
-  class Turn {
+  // The connection for one caller, until the end of the scope.
+  class Borrowed {
    public:
-    explicit Turn(ConnectionQueue& queue) : queue_(&queue) {}
-    Turn(Turn&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
-    Turn& operator=(Turn&&) = delete;
-    ~Turn() {
+    explicit Borrowed(ConnectionQueue& queue) : queue_(&queue) {}
+    Borrowed(Borrowed&& other) noexcept : queue_(std::exchange(other.queue_, nullptr)) {}
+    Borrowed& operator=(Borrowed&&) = delete;
+    ~Borrowed() {
       if (queue_ == nullptr) return;
       {
         const std::lock_guard lock(queue_->mutex_);
@@ -48,16 +48,16 @@ class ConnectionQueue {
     ConnectionQueue* queue_;
   };
 
-  [[nodiscard]] std::optional<Turn> take(Deadline deadline) {
+  [[nodiscard]] std::optional<Borrowed> take(Deadline deadline) {
     std::unique_lock lock(mutex_);
     // Bounded, because a deadline may be the end of time.
     const auto left = std::min<BootClock::duration>(deadline - BootClock::now(), kLongestWait);
     if (!freed_.wait_for(lock, left, [&] { return !taken_; })) return {};
     taken_ = true;
-    return Turn(*this);
+    return Borrowed(*this);
   }
 
-  std::unique_ptr<LockFile> file;  // opened when first needed, in a turn
+  std::unique_ptr<LockFile> file;  // opened when first needed, by a borrower
 
  private:
   std::mutex mutex_;
@@ -91,7 +91,7 @@ class SqliteStore final : public LockStore {
   }
 
  private:
-  [[nodiscard]] Result<ConnectionQueue::Turn> take(ConnectionQueue& queue, Deadline deadline);
+  [[nodiscard]] Result<ConnectionQueue::Borrowed> take(ConnectionQueue& queue, Deadline deadline);
   [[nodiscard]] Result<LockFile::State> enter(LockFile& file) const;
   [[nodiscard]] Result<std::vector<Reply>> change(std::span<const Request> batch, Deadline deadline,
                                                   std::vector<core::Wake>& wakes);
@@ -109,7 +109,7 @@ class SqliteStore final : public LockStore {
   ConnectionQueue writer_;
   ConnectionQueue reader_;
 
-  // Of the writer's turn. The first batch sweeps what earlier processes left.
+  // Used with writer_ borrowed. The first batch sweeps what earlier processes left.
   int unswept_ = kSweepEvery;
   std::string sweep_from_;
 };
@@ -125,16 +125,16 @@ Error too_late(const std::string& path) {
           .retryable = true};
 }
 
-Result<ConnectionQueue::Turn> SqliteStore::take(ConnectionQueue& queue, Deadline deadline) {
-  auto turn = queue.take(deadline);
-  if (!turn) return too_late(path_);
+Result<ConnectionQueue::Borrowed> SqliteStore::take(ConnectionQueue& queue, Deadline deadline) {
+  auto borrowed = queue.take(deadline);
+  if (!borrowed) return too_late(path_);
   if (queue.file == nullptr) {
     auto file = LockFile::open(path_, machine_, deadline);
     if (!file) return file.error();
     queue.file = std::move(*file);
   }
   queue.file->database().wait_until(deadline);
-  return std::move(*turn);
+  return std::move(*borrowed);
 }
 
 // Since open() the file is one of this boot, and a reboot would have ended this process. Another
@@ -152,8 +152,8 @@ Result<LockFile::State> SqliteStore::enter(LockFile& file) const {
 Result<void> SqliteStore::open(Deadline deadline) {
   bool other_boot = false;
   {
-    auto turn = take(writer_, deadline);
-    if (!turn) return turn.error();
+    auto borrowed = take(writer_, deadline);
+    if (!borrowed) return borrowed.error();
     auto transaction = Transaction::begin(writer_.file->database(), Transaction::Kind::read);
     if (!transaction) return transaction.error();
     auto state = writer_.file->enter();
@@ -164,8 +164,8 @@ Result<void> SqliteStore::open(Deadline deadline) {
 }
 
 Result<void> SqliteStore::adopt(Deadline deadline) {
-  auto turn = take(writer_, deadline);
-  if (!turn) return turn.error();
+  auto borrowed = take(writer_, deadline);
+  if (!borrowed) return borrowed.error();
   LockFile& file = *writer_.file;
   auto transaction = Transaction::begin(file.database(), Transaction::Kind::write);
   if (!transaction) return transaction.error();
@@ -202,8 +202,8 @@ Result<std::vector<Reply>> SqliteStore::apply(std::span<const Request> batch, De
 
 Result<std::vector<Reply>> SqliteStore::change(std::span<const Request> batch, Deadline deadline,
                                                std::vector<core::Wake>& wakes) {
-  auto turn = take(writer_, deadline);
-  if (!turn) return turn.error();
+  auto borrowed = take(writer_, deadline);
+  if (!borrowed) return borrowed.error();
   LockFile& file = *writer_.file;
   auto transaction = Transaction::begin(file.database(), Transaction::Kind::write);
   if (!transaction) return transaction.error();
@@ -271,8 +271,8 @@ Result<void> SqliteStore::sweep(LockFile& file, std::string_view near, StoreTime
 
 template <typename Answer, typename Look>
 Result<Answer> SqliteStore::read(Deadline deadline, Look look) {
-  auto turn = take(reader_, deadline);
-  if (!turn) return turn.error();
+  auto borrowed = take(reader_, deadline);
+  if (!borrowed) return borrowed.error();
   auto transaction = Transaction::begin(reader_.file->database(), Transaction::Kind::read);
   if (!transaction) return transaction.error();
   auto state = enter(*reader_.file);

@@ -17,7 +17,7 @@ set(WITH_2 [[std::sort(entered->fresh.begin(), entered->fresh.end());
 set(REPLACE_3 [[        if (auto committed = transaction->commit(); !committed) {
           return fail_commit(committed.error());
         }
-        turn.committed();]])
+        progress.committed();]])
 set(WITH_3 [[        die_at("before_the_commit");
         if (auto committed = transaction->commit(); !committed) {
           return fail_commit(committed.error());
@@ -33,7 +33,7 @@ set(WITH_3 [[        die_at("before_the_commit");
           }
           if (auto committed = later->commit(); !committed) return fail(committed.error());
         }
-        turn.committed();]])
+        progress.committed();]])
 set(REPLACE_4 [[  auto stored = handlers_->tables.update(*transaction, kept.event_id, decision, error);
   if (!stored) return fail(stored.error());
   stored = transaction->commit();]])

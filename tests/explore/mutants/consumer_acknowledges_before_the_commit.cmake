@@ -1,6 +1,6 @@
 # Acknowledges before the commit.
 set(EXPLORES consumer)
-set(FILE src/inbox/turn.h)
+set(FILE src/inbox/delivery_progress.h)
 set(REBUILD tests/explore/consumer_world.cc)
 set(REPLACE_1 [[step_ = well ? Step::commit : Step::record;]])
 set(WITH_1 [[step_ = well ? Step::acknowledge : Step::record;]])

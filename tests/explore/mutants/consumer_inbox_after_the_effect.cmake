@@ -1,6 +1,6 @@
 # The id is put into the ledger when the effect is committed.
 set(EXPLORES consumer)
-set(FILE src/inbox/turn.h)
+set(FILE src/inbox/delivery_progress.h)
 set(REBUILD tests/explore/consumer_world.cc)
 set(REPLACE_1 [[step_ = any_new ? Step::handle : Step::commit;]])
 set(WITH_1 [[step_ = any_new ? Step::acknowledge : Step::finished;]])

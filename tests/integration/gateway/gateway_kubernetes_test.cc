@@ -361,7 +361,7 @@ TEST_F(GatewayKubernetes, what_has_ended_makes_room_and_is_forgotten_later) {
   EXPECT_EQ(store->active_request("f").value().value().phase, Phase::running);
   EXPECT_TRUE(store->finish_execution("we-one", Phase::failed, now()).value());
   EXPECT_FALSE(store->finish_execution("we-one", Phase::completed, now()).value());
-  ASSERT_TRUE(poll_until([&] { return store->settle_requests(now()).value() == 1; }));
+  ASSERT_TRUE(poll_until([&] { return store->conclude_requests(now()).value() == 1; }));
   EXPECT_EQ(store->request("one").value().value().phase, Phase::failed);
   EXPECT_FALSE(store->active_request("f").value());
   EXPECT_FALSE(store->count_duplicate("one", now()).value()) << "it is not active any more";

@@ -21,7 +21,7 @@ class SqlPool : public ::testing::Test {
 TEST_F(SqlPool, there_are_never_more_sessions_than_its_bound) {
   Pool pool(database_.url(), {.name = "the data"}, 2);
   auto first = pool.take();
-  auto second = std::make_unique<Pool::Lease>(pool.take().value());
+  auto second = std::make_unique<Pool::Borrowed>(pool.take().value());
   const auto third = pool.take(in(50ms));
   ASSERT_FALSE(third);
   EXPECT_EQ(third.error().code, Code::unavailable);

@@ -330,7 +330,7 @@ TEST_F(GatewayServices, the_oldest_request_of_each_free_target_can_start) {
   ASSERT_EQ(startable->size(), 1U);
   EXPECT_EQ(startable->front().name, "rr-1");
   EXPECT_EQ(orchestra.reconcile(first), Verdict::started);
-  EXPECT_EQ(orchestra.reconcile(first), Verdict::settled) << "old news";
+  EXPECT_EQ(orchestra.reconcile(first), Verdict::concluded) << "old news";
   EXPECT_TRUE(objects_->startable_requests(10)->empty());
   EXPECT_EQ(orchestra.reconcile(second), Verdict::target_busy);
 

@@ -75,9 +75,9 @@ TEST_F(KubernetesObjectsTest, one_that_cannot_be_read_is_left_alone) {
   ASSERT_TRUE(startable) << startable.error().message;
   ASSERT_EQ(startable->size(), 1U);
   EXPECT_EQ(startable->front().name, "good");
-  const auto settled = (*objects)->settle_requests(Time(1s));
-  ASSERT_TRUE(settled) << settled.error().message;
-  EXPECT_EQ(*settled, 0U);
+  const auto concluded = (*objects)->conclude_requests(Time(1s));
+  ASSERT_TRUE(concluded) << concluded.error().message;
+  EXPECT_EQ(*concluded, 0U);
   EXPECT_FALSE((*objects)->request("odd").value());
 }
 

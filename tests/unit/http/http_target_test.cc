@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/percent.h"
 #include "http/router.h"
 #include "http/target.h"
 
@@ -38,7 +39,7 @@ TEST(HttpTarget, what_is_no_path_is_refused) {
 
 TEST(HttpTarget, an_encoded_part_decodes_to_itself) {
   const std::string part = "a/b c%d?e#ä";
-  const auto target = parse_target("/" + encode(part));
+  const auto target = parse_target("/" + core::percent_encoded(part));
   ASSERT_TRUE(target);
   EXPECT_EQ(target->segments, Parts{part});
 }

@@ -5,7 +5,7 @@ set(WITH_1 [[std::sort(entered->fresh.begin(), entered->fresh.end());
         for (const auto& id : entered->fresh) {
           if (auto left = handlers_->tables.leave(*transaction, id); !left) return fail(left.error());
         }]])
-set(REPLACE_2 [[        turn.committed();]])
+set(REPLACE_2 [[        progress.committed();]])
 set(WITH_2 [[        if (auto later = sql::Transaction::begin(*database_)) {
           std::vector<std::string> ids;
           for (const auto& one : batch) ids.push_back(one.sent.event.id);
@@ -14,4 +14,4 @@ set(WITH_2 [[        if (auto later = sql::Transaction::begin(*database_)) {
           }
           if (auto committed = later->commit(); !committed) return fail(committed.error());
         }
-        turn.committed();]])
+        progress.committed();]])

@@ -15,7 +15,7 @@
 
 namespace baton::inbox {
 
-class BATON_EXPORT Turn {
+class BATON_EXPORT DeliveryProgress {
  public:
   enum class Step : std::uint8_t {
     insert,       // begin, and put the ids of the deliveries into the ledger

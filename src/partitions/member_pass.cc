@@ -1,8 +1,9 @@
-// A turn of a member: look, ask plan.h what to do, do it.
+// One pass of a member: look, ask plan.h what to do, do it.
 
 #include <algorithm>
 #include <utility>
 
+#include "core/permanent_error.h"
 #include "partitions/member.h"
 
 namespace baton::partitions {
@@ -12,7 +13,7 @@ constexpr Millis kLookTimeout{2'000};
 
 }  // namespace
 
-Result<void> Member::turn() {
+Result<void> Member::pass() {
   auto seen = look(locks_, *set_, kLookTimeout);
   if (!seen) {
     tell_trouble(seen.error());
@@ -39,18 +40,10 @@ Result<bool> Member::join(Look& seen) {
                                   {.ttl = options_.ttl, .metadata = metadata()});
   if (!lease) {
     Error& error = lease.error();
-    switch (error.code) {
-      case Code::busy:
-        error.message =
-            "another live replica takes part in '" + name_ + "' as '" + locks_.owner() + "'";
-        break;
-      case Code::bad_name:
-      case Code::bad_request:
-      case Code::denied:
-      case Code::unsupported:
-        if (!error.retryable) return error;
-        break;
-      default: break;
+    if (is_permanent(error)) return error;
+    if (error.code == Code::busy) {
+      error.message =
+          "another live replica takes part in '" + name_ + "' as '" + locks_.owner() + "'";
     }
     tell_trouble(error);
     return false;
@@ -146,7 +139,7 @@ void Member::act(const Plan& plan) {
   }
 }
 
-// The requests of one turn travel together.
+// The requests of one pass travel together.
 void Member::ask(std::size_t partition, Own as, Millis wait) {
   Slot& slot = slots_[partition];
   slot.own = as;

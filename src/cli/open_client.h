@@ -16,7 +16,7 @@ class Metrics;
 namespace baton::cli {
 
 // A client of the store, for a command that runs for long.
-struct CountedLocks {
+struct OpenedClient {
   std::shared_ptr<void> server;  // of its metrics, if they were asked for
   LockClient locks;
   std::shared_ptr<observe::Metrics> metrics;  // that it serves, if they were asked for
@@ -29,10 +29,9 @@ struct CountedLocks {
 // A store that cannot be opened is tried again for as long as `again` says so. With `until`, a try
 // that takes past it is given up.
 using TryAgain = std::function<bool(const Error& error)>;
-[[nodiscard]] Result<CountedLocks> open_counted(const Settings& settings,
-                                                const std::string& metrics, const Output& out,
-                                                const TryAgain& again,
-                                                std::optional<Instant> until = {},
-                                                std::function<bool()> leads = {});
+[[nodiscard]] Result<OpenedClient> open_client(const Settings& settings, const std::string& metrics,
+                                               const Output& out, const TryAgain& again,
+                                               std::optional<Instant> until = {},
+                                               std::function<bool()> leads = {});
 
 }  // namespace baton::cli

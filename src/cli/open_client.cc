@@ -1,4 +1,4 @@
-#include "cli/counted_locks.h"
+#include "cli/open_client.h"
 
 #include <utility>
 
@@ -26,9 +26,9 @@ Result<LockClient> open_patiently(const std::string& url, ClientOptions options,
 
 #ifdef BATON_HAS_METRICS
 
-Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
-                                  const Output& out, const TryAgain& again,
-                                  std::optional<Instant> until, std::function<bool()> leads) {
+Result<OpenedClient> open_client(const Settings& settings, const std::string& metrics,
+                                 const Output& out, const TryAgain& again,
+                                 std::optional<Instant> until, std::function<bool()> leads) {
   ClientOptions options{.owner = settings.owner};
   std::shared_ptr<observe::MetricsServer> server;
   std::shared_ptr<observe::Metrics> counted;
@@ -53,20 +53,23 @@ Result<CountedLocks> open_counted(const Settings& settings, const std::string& m
     json.begin_object().field("event", "metrics").field("url", url).end_object();
     out.event("metrics on " + url, json.text());
   }
-  return CountedLocks{std::move(server), std::move(*locks), std::move(counted)};
+  return OpenedClient{std::move(server), std::move(*locks), std::move(counted)};
 }
 
 #else
 
-Result<CountedLocks> open_counted(const Settings& settings, const std::string& metrics,
-                                  const Output& /*out*/, const TryAgain& again,
-                                  std::optional<Instant> until, std::function<bool()> /*leads*/) {
+Result<OpenedClient> open_client(const Settings& settings, const std::string& metrics,
+                                 const Output& /*out*/, const TryAgain& again,
+                                 std::optional<Instant> until, std::function<bool()> /*leads*/) {
   if (!metrics.empty()) {
-    return Error{.code = Code::unsupported, .message = "this build of Baton has no --metrics"};
+    return Error{.code = Code::unsupported,
+                 .message =
+                     "this build of Baton has no --metrics: leave it out, or build Baton where "
+                     "prometheus-cpp and Boost are installed"};
   }
   auto locks = open_patiently(settings.store, {.owner = settings.owner}, again, until);
   if (!locks) return locks.error();
-  return CountedLocks{nullptr, std::move(*locks), nullptr};
+  return OpenedClient{nullptr, std::move(*locks), nullptr};
 }
 
 #endif
