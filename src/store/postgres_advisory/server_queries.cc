@@ -104,7 +104,7 @@ ServerView seen_in(const Rows& rows, int row, StoreTime now) {
 
 Result<Rows> ServerQueries::run(const Statement& statement, const Params& params,
                                 Deadline deadline) {
-  auto connection = pool_.take(postgres::Lane::requests, deadline);
+  auto connection = pool_.take(Lane::requests, deadline);
   if (!connection) return connection.error();
   return (*connection)
       ->run(statement, params, std::min(deadline, BootClock::now() + settings_.server.apply_limit));
