@@ -152,6 +152,15 @@ std::string retried_for_long(const Health& health) {
   return retried(health) + ", the oldest for " + span(health.retrying.oldest);
 }
 
+// Nothing has failed or is being retried: those that are held should flow.
+std::string held_for_long(const Health& health) {
+  const auto held = std::max<std::int64_t>(0, health.held.count - health.held_by_failed);
+  if (held == 0 || health.retrying.count > 0 || health.held.oldest <= kWaitsLong) return {};
+  return wait(held) +
+         " behind others of their aggregates that have been published, the oldest for " +
+         span(health.held.oldest) + ": see to the log of the relays";
+}
+
 std::string well(const Health& health) {
   std::string text;
   const auto add = [&](const std::string& more) { text += (text.empty() ? "" : "; ") + more; };
@@ -181,8 +190,9 @@ Result<Health> read_health(sql::Connection& connection) {
 Verdict judge(const Health& health) {
   Verdict verdict;
   const std::string nobody = unread(health);
-  for (const std::string& why : {nobody, failed(health), retried_for_long(health),
-                                 nobody.empty() ? slow(health) : std::string()}) {
+  for (const std::string& why :
+       {nobody, failed(health), retried_for_long(health), held_for_long(health),
+        nobody.empty() ? slow(health) : std::string()}) {
     if (why.empty()) continue;
     verdict.stuck = true;
     verdict.why += (verdict.why.empty() ? "" : "; ") + why;

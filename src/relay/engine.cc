@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "outbox/outbox_table.h"
@@ -16,6 +17,7 @@ constexpr std::size_t kWindowsInMemory = 4;
 constexpr std::size_t kMaxBodies = std::size_t{16} << 20;  // bytes in memory
 constexpr std::size_t kLeastBodies = std::size_t{1} << 20;
 constexpr Millis kHeads{1'000};
+constexpr std::size_t kMaxFollowers = 200;  // of a lane: there must be room for new events
 constexpr Millis kKeepAlive{1'000};
 constexpr Millis kMaxConfirmWait{32};
 constexpr Millis kMaxWait{200};  // with events in memory that cannot be published now
@@ -334,8 +336,9 @@ Result<bool> Engine::read_heads() {
     if (!read) return read.error();
     for (const LaneHeads& heads : read->lanes) {
       for (const LanePtr& lane : lanes_) {
-        if (lane->owned.number == heads.lane && lane->look)
-          lane->look->add_heads(heads.heads, BootClock::now());
+        if (lane->owned.number != heads.lane || !lane->look) continue;
+        lane->look->add_heads(heads.heads, BootClock::now());
+        if (auto added = add_followers(*lane, heads.heads); !added) return added.error();
       }
     }
     drop_fenced(read->fenced);
@@ -345,6 +348,20 @@ Result<bool> Engine::read_heads() {
   heads_took_ = BootClock::now() - began;
   heads_at_ = began + std::max<BootClock::duration>(every, heads_took_ * 20);
   return false;
+}
+
+Result<void> Engine::add_followers(Lane& lane, const std::vector<Head>& heads) {
+  const auto aggregates = lane.look->flowing(heads);
+  if (aggregates.empty()) return {};
+  Position behind = std::numeric_limits<Position>::max();
+  const std::set<std::string> flowing(aggregates.begin(), aggregates.end());
+  for (const Head& head : heads) {
+    if (flowing.contains(head.row.aggregate)) behind = std::min(behind, head.row.position);
+  }
+  auto found = tables_->followers(lane.owned, aggregates, behind, kMaxFollowers);
+  if (!found) return found.error();
+  lane.look->add_followers(std::move(*found));
+  return {};
 }
 
 Result<void> Engine::keep_house() {

@@ -131,6 +131,7 @@ class Engine {
   Result<bool> take_over_lanes();
   Result<bool> look();
   Result<bool> read_heads();
+  Result<void> add_followers(Lane& lane, const std::vector<Head>& heads);
   Result<void> keep_house();
   Result<void> rest();
   Result<void> sleep();

@@ -118,6 +118,12 @@ class LaneTables {
   // All heads of the retry indexes.
   virtual Result<HeadsRead> heads(std::span<const OwnedLane> lanes) = 0;
 
+  // The next rows of the retry index behind position `behind`, of these aggregates of the lane, by
+  // position. None if the lane is fenced.
+  virtual Result<std::vector<Follower>> followers(const OwnedLane& lane,
+                                                  const std::vector<std::string>& aggregates,
+                                                  Position behind, std::size_t max_rows) = 0;
+
   // Those of the rows that are still PENDING.
   virtual Result<Events> fetch(int lane, const std::vector<Position>& positions) = 0;
 

@@ -138,6 +138,35 @@ void Look::add_heads(const std::vector<Head>& heads, Instant now) {
   held_ = std::move(held);
 }
 
+std::vector<std::string> Look::flowing(const std::vector<Head>& heads) const {
+  std::vector<std::string> aggregates;
+  for (const Head& head : heads) {
+    if (!head.due || !head.held || routes_.contains(head.row.route)) continue;
+    const auto found = queues_.find(head.row.aggregate);
+    if (found == queues_.end() || found->second.size() != 1) continue;
+    const Queued& first = found->second.front();
+    if (first.look == 0 && first.row.position == head.row.position) {
+      aggregates.push_back(head.row.aggregate);
+    }
+  }
+  return aggregates;
+}
+
+void Look::add_followers(std::vector<Follower> followers) {
+  std::set<std::string> complete;  // aggregates
+  for (Follower& follower : followers) {
+    const auto found = queues_.find(follower.row.aggregate);
+    if (found == queues_.end() || complete.contains(follower.row.aggregate)) continue;
+    const Queued& last = found->second.back();
+    if (!follower.held) {
+      complete.insert(follower.row.aggregate);
+    } else if (last.look == 0 && last.row.position < follower.row.position) {
+      found->second.push_back({.row = std::move(follower.row), .look = 0, .waits_since = {}});
+      ++undecided_;
+    }
+  }
+}
+
 bool Look::route_is_open(const Row& row, Instant now) {
   if (!may_ask(row.route, now)) return false;
   const auto route = routes_.find(row.route);
@@ -303,7 +332,10 @@ void Look::hold_followers(const std::string& aggregate) {
   const auto found = queues_.find(aggregate);
   if (found == queues_.end()) return;
   for (const Queued& queued : found->second) {
-    decide(queued, {.kind = Mark::Kind::hold, .attempts = queued.row.attempts});
+    // A row that came from the index is still there.
+    if (queued.look != 0) {
+      decide(queued, {.kind = Mark::Kind::hold, .attempts = queued.row.attempts});
+    }
     --undecided_;
   }
   queues_.erase(found);

@@ -80,6 +80,13 @@ struct Page {
 struct Head {
   Row row;
   bool due = false;
+  bool held = false;  // it waited for another one, which has gone
+};
+
+// A row of the retry index behind the head of its aggregate.
+struct Follower {
+  Row row;
+  bool held = false;  // else it has failed, or has a time of its own
 };
 
 // A row in the index is due if it is the head of its aggregate, PENDING, and its time has come.
@@ -174,6 +181,12 @@ class BATON_EXPORT Look {
   // All heads of the lane's retry index. Those that are due are queued; of a route in trouble, one
   // that asks how it is. The others stay in the index, which may be long, and are due later.
   void add_heads(const std::vector<Head>& heads, Instant now);
+  // Then: the aggregates of those heads that were held, and so of rows that may go one after the
+  // other. Without their followers in memory, each row would need a read of the whole index.
+  [[nodiscard]] std::vector<std::string> flowing(const std::vector<Head>& heads) const;
+  // Rows behind the heads of flowing(), by position. Those up to the first that is not held are
+  // queued; they stay in the index until they are marked.
+  void add_followers(std::vector<Follower> followers);
 
   // What is to be published now, in this order; it counts in the window until it is confirmed.
   [[nodiscard]] std::vector<Row> publish(Window& window, Instant now);

@@ -14,6 +14,7 @@
 #include "relay/lane_tables.h"
 #include "relay/postgres/fetch.sql.h"
 #include "relay/postgres/first_positions.sql.h"
+#include "relay/postgres/followers.sql.h"
 #include "relay/postgres/heads.sql.h"
 #include "relay/postgres/in_index.sql.h"
 #include "relay/postgres/lock.sql.h"
@@ -125,6 +126,7 @@ struct Statements {
         first_positions(postgres_sql::first_positions_sql, schema),
         page(postgres_sql::page_sql, schema),
         heads(postgres_sql::heads_sql, schema),
+        followers(postgres_sql::followers_sql, schema),
         fetch(postgres_sql::fetch_sql, schema),
         lock_lanes(postgres_sql::lock_lanes_sql, schema),
         mark_sent(postgres_sql::mark_sent_sql, schema),
@@ -135,8 +137,9 @@ struct Statements {
         show(postgres_sql::show_sql, schema),
         sweep(postgres_sql::sweep_sql, schema),
         lock(postgres_sql::lock_sql, schema) {}
-  Sql take_over, set_back, restamp, in_index, look, first_positions, page, heads, fetch, lock_lanes,
-      mark_sent, mark_sent_in_slot, mark_trouble, unmarked, save_seen, show, sweep, lock;
+  Sql take_over, set_back, restamp, in_index, look, first_positions, page, heads, followers, fetch,
+      lock_lanes, mark_sent, mark_sent_in_slot, mark_trouble, unmarked, save_seen, show, sweep,
+      lock;
 };
 
 class PostgresTables final : public LaneTables {
@@ -150,6 +153,9 @@ class PostgresTables final : public LaneTables {
   Result<Looked> look(std::span<const LaneRead> reads, std::size_t max_rows,
                       std::size_t max_bytes) override;
   Result<HeadsRead> heads(std::span<const OwnedLane> lanes) override;
+  Result<std::vector<Follower>> followers(const OwnedLane& lane,
+                                          const std::vector<std::string>& aggregates,
+                                          Position behind, std::size_t max_rows) override;
   Result<Events> fetch(int lane, const std::vector<Position>& positions) override;
   Result<std::set<int>> write(std::span<const LaneBatch> batches) override;
   Result<Waiting> show(std::span<const OwnedLane> lanes) override;
@@ -493,7 +499,8 @@ Result<HeadsRead> PostgresTables::heads(std::span<const OwnedLane> lanes) {
                                .route = route_of(row.text(4), row.text(5)),
                                .bytes = static_cast<std::size_t>(row.integer(7)),
                                .attempts = static_cast<int>(row.integer(6))},
-                       .due = is_due(row.boolean(8), row.boolean(9), row.boolean(10))});
+                       .due = is_due(row.boolean(8), row.boolean(9), row.boolean(10)),
+                       .held = row.boolean(9)});
   }
   HeadsRead read;
   for (const OwnedLane& lane : lanes) {
@@ -505,6 +512,26 @@ Result<HeadsRead> PostgresTables::heads(std::span<const OwnedLane> lanes) {
     }
   }
   return read;
+}
+
+Result<std::vector<Follower>> PostgresTables::followers(const OwnedLane& lane,
+                                                        const std::vector<std::string>& aggregates,
+                                                        Position behind, std::size_t max_rows) {
+  auto rows =
+      run(statements_->followers, {std::int64_t{lane.number}, static_cast<std::int64_t>(lane.token),
+                                   Texts(aggregates), behind, static_cast<std::int64_t>(max_rows)});
+  if (!rows) return rows.error();
+  std::vector<Follower> found;
+  for (const sql::Row& row : *rows) {
+    found.push_back({.row = {.position = row.integer(0),
+                             .xid = static_cast<Xid>(row.integer(1)),
+                             .aggregate = row.text(2),
+                             .route = route_of(row.text(3), row.text(4)),
+                             .bytes = static_cast<std::size_t>(row.integer(6)),
+                             .attempts = static_cast<int>(row.integer(5))},
+                     .held = row.boolean(7)});
+  }
+  return found;
 }
 
 Result<Events> PostgresTables::fetch(int lane, const std::vector<Position>& positions) {

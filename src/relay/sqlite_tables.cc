@@ -8,6 +8,7 @@
 #include "outbox/outbox_table.h"
 #include "relay/lane_tables.h"
 #include "relay/sqlite/fetch.sql.h"
+#include "relay/sqlite/followers.sql.h"
 #include "relay/sqlite/heads.sql.h"
 #include "relay/sqlite/look.sql.h"
 #include "relay/sqlite/mark.sql.h"
@@ -58,6 +59,9 @@ class SqliteTables final : public LaneTables {
   Result<Looked> look(std::span<const LaneRead> reads, std::size_t max_rows,
                       std::size_t max_bytes) override;
   Result<HeadsRead> heads(std::span<const OwnedLane> lanes) override;
+  Result<std::vector<Follower>> followers(const OwnedLane& lane,
+                                          const std::vector<std::string>& aggregates,
+                                          Position behind, std::size_t max_rows) override;
   Result<Events> fetch(int lane, const std::vector<Position>& positions) override;
   Result<std::set<int>> write(std::span<const LaneBatch> batches) override;
   Result<Waiting> show(std::span<const OwnedLane> lanes) override;
@@ -81,6 +85,7 @@ class SqliteTables final : public LaneTables {
   std::string identity_;
   const sql::Statement look_{std::string(sqlite_sql::look_sql)};
   const sql::Statement heads_{std::string(sqlite_sql::heads_sql)};
+  const sql::Statement followers_{std::string(sqlite_sql::followers_sql)};
   const sql::Statement fetch_{std::string(sqlite_sql::fetch_sql)};
   const sql::Statement mark_{std::string(sqlite_sql::mark_sql)};
   const sql::Statement show_{std::string(sqlite_sql::show_sql)};
@@ -183,11 +188,35 @@ Result<HeadsRead> SqliteTables::heads(std::span<const OwnedLane> lanes) {
                                      .route = route_of(row.text(3), row.text(4)),
                                      .bytes = static_cast<std::size_t>(row.integer(6)),
                                      .attempts = static_cast<int>(row.integer(5))},
-                             .due = is_due(row.boolean(7), row.boolean(8), row.boolean(9))});
+                             .due = is_due(row.boolean(7), row.boolean(8), row.boolean(9)),
+                             .held = row.boolean(8)});
     }
     read.lanes.push_back(std::move(heads));
   }
   return read;
+}
+
+Result<std::vector<Follower>> SqliteTables::followers(const OwnedLane& lane,
+                                                      const std::vector<std::string>& aggregates,
+                                                      Position behind, std::size_t max_rows) {
+  std::vector<Follower> found;
+  for (const std::string& aggregate : aggregates) {
+    if (found.size() >= max_rows) break;
+    auto rows = database_->query(
+        followers_, {static_cast<std::int64_t>(lane.token), aggregate, behind,
+                     static_cast<std::int64_t>(max_rows - found.size()), outbox::kSqliteInfinity});
+    if (!rows) return rows.error();
+    for (const sql::Row& row : *rows) {
+      found.push_back({.row = {.position = row.integer(0),
+                               .xid = static_cast<Xid>(row.integer(0)),
+                               .aggregate = row.text(1),
+                               .route = route_of(row.text(2), row.text(3)),
+                               .bytes = static_cast<std::size_t>(row.integer(5)),
+                               .attempts = static_cast<int>(row.integer(4))},
+                       .held = row.boolean(6)});
+    }
+  }
+  return found;
 }
 
 Result<Events> SqliteTables::fetch(int, const std::vector<Position>& positions) {

@@ -292,9 +292,26 @@ class RelayWorld {
       if (!had.insert(aggregates_[i]).second) continue;
       const bool due = relay::is_due(row.status == 'P', row.retry == Retry::infinity,
                                      row.retry == Retry::at_a_time);
-      heads.push_back({.row = row_of(state, i), .due = due});
+      heads.push_back({.row = row_of(state, i), .due = due, .held = row.retry == Retry::infinity});
     }
     return heads;
+  }
+
+  std::vector<relay::Follower> followers(const State& state,
+                                         const std::vector<std::string>& aggregates) const {
+    std::vector<relay::Follower> followers;
+    std::set<std::string> had;
+    for (const int i : by_position(state)) {
+      const TableRow& row = state.rows[i];
+      if (!visible(state, i) || row.retry == Retry::none) continue;
+      if (had.insert(aggregates_[i]).second) continue;  // the head
+      if (std::find(aggregates.begin(), aggregates.end(), aggregates_[i]) == aggregates.end()) {
+        continue;
+      }
+      followers.push_back(
+          {.row = row_of(state, i), .held = row.status == 'P' && row.retry == Retry::infinity});
+    }
+    return followers;
   }
 
   // --- writers ---
@@ -425,7 +442,9 @@ class RelayWorld {
     if (may_read(state, relay)) {
       add_look(state, r, name, all);
       State next = state;
-      next.relays[r].look->add_heads(heads(state), time(state));
+      relay::Look& look = *next.relays[r].look;
+      look.add_heads(heads(state), time(state));
+      look.add_followers(followers(state, look.flowing(heads(state))));
       all.push_back({name + " reads the retry index", next, {}});
     } else {
       State next = state;
