@@ -65,7 +65,8 @@ function(_baton_install_services)
     DESTINATION share/doc/baton-apps/examples COMPONENT apps EXCLUDE_FROM_ALL)
 endfunction()
 
-# The README and the pages lie to each other as in the source, so that their links work.
+# The README, the pages and the program that both begin with lie to each other as in the source, so
+# that their links work.
 function(_baton_install_pages)
   set(documents share/doc/baton)
   install(FILES "${PROJECT_SOURCE_DIR}/README.md"
@@ -74,6 +75,8 @@ function(_baton_install_pages)
     DESTINATION "${documents}" COMPONENT runtime EXCLUDE_FROM_ALL
     FILES_MATCHING PATTERN "*.md"
     PATTERN requirements.md EXCLUDE)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples/report"
+    DESTINATION "${documents}/examples" COMPONENT runtime EXCLUDE_FROM_ALL)
 endfunction()
 
 # Libraries that consist of headers are in our programs; their licences want to be told.
