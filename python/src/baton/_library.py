@@ -79,6 +79,9 @@ class ElectorOptions(Structure):
         ("cooldown_ms", c_int64),
         ("region", c_char_p),
         ("metadata", POINTER(c_char_p)),
+        ("priority", POINTER(c_int32)),
+        ("preempt", c_int32),
+        ("never_lead", c_int32),
     ]
 
 
@@ -264,6 +267,9 @@ def to_pairs(pairs: Mapping[str, str] | None, what: str) -> Any:
     return to_array(flat)
 
 
-def to_optional(number: int | None, what: str) -> Any:
+def to_optional(number: int | None, what: str, bits: int = 64) -> Any:
     """A pointer to the number; NULL for none."""
-    return None if number is None else ctypes.pointer(c_int64(to_integer(number, what)))
+    if number is None:
+        return None
+    kind = c_int64 if bits == 64 else c_int32
+    return ctypes.pointer(kind(to_integer(number, what, bits)))

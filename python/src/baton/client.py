@@ -146,8 +146,16 @@ class Client:
         cooldown: float = 0.5,
         region: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        priority: int | None = None,
+        preempt: bool = False,
+        never_lead: bool = False,
     ) -> Elector:
-        """Stands as a candidate in the background until the elector is closed."""
+        """Stands as a candidate in the background until the elector is closed.
+
+        When a term ends, the candidate of the highest ``priority`` is next: give all replicas one,
+        or none. With ``preempt`` it also takes over from a leader of a lower one. With
+        ``never_lead`` it does not stand.
+        """
         options = _library.ElectorOptions(
             size=ctypes.sizeof(_library.ElectorOptions),
             ttl_ms=to_millis(ttl, "the TTL", least=1),
@@ -156,6 +164,9 @@ class Client:
             cooldown_ms=to_millis(cooldown, "the cooldown", least=1),
             region=to_text(region, "the region"),
             metadata=to_pairs(metadata, "the metadata"),
+            priority=to_optional(priority, "the priority", 32),
+            preempt=bool(preempt),
+            never_lead=bool(never_lead),
         )
         handle = c_void_p()
         call(
