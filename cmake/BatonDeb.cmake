@@ -65,7 +65,8 @@ function(_baton_install_services)
     DESTINATION share/doc/baton-apps/examples COMPONENT apps EXCLUDE_FROM_ALL)
 endfunction()
 
-# The README and the pages lie to each other as in the source, so that their links work.
+# The README, the pages and the program that both begin with lie to each other as in the source, so
+# that their links work.
 function(_baton_install_pages)
   set(documents share/doc/baton)
   install(FILES "${PROJECT_SOURCE_DIR}/README.md"
@@ -74,6 +75,8 @@ function(_baton_install_pages)
     DESTINATION "${documents}" COMPONENT runtime EXCLUDE_FROM_ALL
     FILES_MATCHING PATTERN "*.md"
     PATTERN requirements.md EXCLUDE)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples/report"
+    DESTINATION "${documents}/examples" COMPONENT runtime EXCLUDE_FROM_ALL)
 endfunction()
 
 # Libraries that consist of headers are in our programs; their licences want to be told.
@@ -134,6 +137,9 @@ macro(baton_add_packages)
   set(CPACK_DEBIAN_PACKAGE_SOURCE baton)
   set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
   set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+  # Of libbaton0, the only one with a library that others link. The interface only grows.
+  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 
   _baton_describe(runtime baton admin
 "distributed locks, leader election and scheduled jobs
@@ -162,7 +168,9 @@ No service is started by the installation.")
 libbaton.so.0 has all of Baton inside that a program in C, or in a language
 that calls C, needs for locks that are leases, fences and leader election.")
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+  # CPack would write scripts that call ldconfig, unless some are named. dpkg does it by a trigger,
+  # so these do not exist, and CPack leaves out what does not.
+  list(APPEND CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${scripts}/postinst" "${scripts}/postrm")
 
   _baton_describe(development libbaton-dev libdevel
 "C++ library for distributed locks, leader election and jobs (development)

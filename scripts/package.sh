@@ -48,6 +48,7 @@ make_chroot() {
   local mirror
   mirror=$(debian_mirror)
   mirror=${mirror:-http://deb.debian.org/debian}
+  as_root chmod 755 "$chroot" # users of its own live in it
   as_root debootstrap --variant=minbase bookworm "$chroot" "$mirror" \
     >"$package_tree/debootstrap.log" 2>&1 || die "debootstrap failed: $package_tree/debootstrap.log"
   printf '#!/bin/sh\necho "$@" >>/tmp/services\nexit 101\n' |
@@ -55,7 +56,8 @@ make_chroot() {
   as_root chmod 755 "$chroot/usr/sbin/policy-rc.d"
   in_chroot apt-get update -qq
   as_root mkdir "$chroot/tmp/packages"
-  as_root cp "$package_directory"/*.deb tests/install/consumer/main.cc "$chroot/tmp/packages"
+  as_root cp "$package_directory"/*.deb tests/install/consumer/main.cc scripts/follow_start.sh \
+    "$chroot/tmp/packages"
 }
 
 # try WHAT COMMAND...: says whether it held.
@@ -102,12 +104,41 @@ try_development() {
      ./main /tmp/consumer.db | grep "held with token"'
 }
 
+# A path of docs/start.md, from the installed pages, on a PostgreSQL that is there for it alone: a
+# server on a socket, started by hand as its own user.
+follow_start_in_chroot() {
+  # shellcheck disable=SC2016 # the bash inside expands them
+  in_chroot timeout 300 bash -ec '
+    bin=$(echo /usr/lib/postgresql/*/bin)
+    place=$(mktemp -d /tmp/postgres.XXXXXX)
+    chown postgres: "$place"
+    cd "$place"
+    as_postgres() { runuser -u postgres -- "$bin/$@"; }
+    as_postgres initdb -D "$place/data" -U app -A trust --no-sync >"$place/initdb.log"
+    trap "as_postgres pg_ctl stop -s -w -m immediate -D \"$place/data\"" EXIT
+    as_postgres pg_ctl start -s -w -D "$place/data" -l "$place/log" \
+      -o "-k $place -c listen_addresses="
+    psql -q -h "$place" -U app postgres -c "CREATE DATABASE shop"
+    DATABASE="postgres://app@/shop?host=$place" \
+      bash /tmp/packages/follow_start.sh /usr/share/doc/baton/docs/start.md "$0"' "$1" </dev/null
+}
+
+try_start() {
+  try "baton, PostgreSQL and what builds the program in C++ install" in_chroot sh -c \
+    'apt-get install -y -qq --no-install-recommends /tmp/packages/baton_*.deb postgresql cmake \
+       ninja-build'
+  try "start: a cron job" follow_start_in_chroot cron
+  try "start: a daemon" follow_start_in_chroot daemon
+  try "start: a service in C++" follow_start_in_chroot cpp
+  try "start: a service in another language" follow_start_in_chroot other
+}
+
 # Installs, runs and removes the packages where nothing else is.
-test_packages_in_chroot() {
+test_packages_in_chroot() (
   need "${chroot_packages[@]}"
-  local chroot untrue=0
+  untrue=0
   chroot=$(mktemp -d "${TMPDIR:-/tmp}/baton-chroot.XXXXXX")
-  trap 'as_root rm -rf --one-file-system "$chroot"' RETURN
+  trap 'as_root rm -rf --one-file-system "$chroot"' EXIT
   phase "a bare Debian 12"
   make_chroot
   files_of_chroot "$chroot" >"$package_tree/before"
@@ -115,8 +146,10 @@ test_packages_in_chroot() {
   try_programs
   try_removal
   try_development
+  phase "each path of docs/start.md, as it is printed"
+  try_start
   [[ $untrue -eq 0 ]]
-}
+)
 
 cmd_package() {
   local test=

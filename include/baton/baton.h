@@ -258,10 +258,13 @@ typedef struct baton_elector_options {
   int64_t cooldown_ms;       /* default 500 ms: before it stands again after giving up */
   const char* region;
   const char* const* metadata; /* as in baton_acquire_options */
+  const int32_t* priority;     /* whom a term goes to when it ends: docs/election.md */
+  int32_t preempt;             /* not 0, with a priority: take over from a leader of a lower one */
+  int32_t never_lead;          /* not 0: do not stand at all */
 } baton_elector_options;
 
 #define BATON_ELECTOR_OPTIONS_INIT \
-  { sizeof(baton_elector_options), 0, 0, 0, 0, NULL, NULL }
+  { sizeof(baton_elector_options), 0, 0, 0, 0, NULL, NULL, NULL, 0, 0 }
 
 /* Stands as a candidate in the background until it is closed, again after every term. */
 BATON_EXPORT int baton_elect(baton_client* client, const char* election,

@@ -55,24 +55,26 @@ Value guarded_value(Value if_refused, Body&& body) noexcept {
 std::size_t copy_out(std::string_view text, char* buffer, std::size_t size) noexcept;
 
 // The options of the caller as those of this version. A field that this version does not know must
-// not be set, and a struct of no known size is no struct. (Once a struct has grown, the least size
-// is that of its first version, and only what the caller has is copied.)
+// not be set, and a struct of no known size is no struct. Of one that has grown `least` is the size
+// of its first version; what the caller does not have keeps its default.
 template <typename Options>
-Result<Options> read_struct(const Options* given) {
+Result<Options> read_struct(const Options* given, std::size_t least = sizeof(Options)) {
   constexpr std::size_t kMostBytes = 4096;
   Options options{};
   options.size = sizeof(Options);
   if (given == nullptr) return options;
   const std::size_t size = given->size;
-  if (size < sizeof(Options) || size > kMostBytes) {
+  if (size < least || size > kMostBytes) {
     return bad_request("the size of an options struct must be set to its sizeof");
   }
   const auto* bytes = reinterpret_cast<const char*>(given);
-  if (std::any_of(bytes + sizeof(Options), bytes + size, [](char byte) { return byte != 0; })) {
+  const std::size_t known = std::min(size, sizeof(Options));
+  if (std::any_of(bytes + known, bytes + size, [](char byte) { return byte != 0; })) {
     return Error{.code = Code::unsupported,
                  .message = "an option is set that this version of libbaton does not know"};
   }
-  std::memcpy(&options, given, sizeof(Options));
+  std::memcpy(&options, given, known);
+  options.size = sizeof(Options);
   return options;
 }
 

@@ -8,6 +8,7 @@
 #include "baton/elector.h"
 
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <optional>
 
@@ -146,7 +147,7 @@ Result<std::shared_ptr<Stand>> stand_of(baton_elector* elector) {
 }
 
 Result<ElectorOptions> read_elector_options(const baton_elector_options* given) {
-  const auto read = read_struct(given);
+  const auto read = read_struct(given, offsetof(baton_elector_options, priority));
   if (!read) return read.error();
   auto metadata = read_pairs(read->metadata, "the metadata");
   if (!metadata) return metadata.error();
@@ -157,6 +158,9 @@ Result<ElectorOptions> read_elector_options(const baton_elector_options* given) 
   options.cooldown = millis_or(read->cooldown_ms, options.cooldown);
   options.region = text_or(read->region, options.region);
   options.metadata = std::move(*metadata);
+  if (read->priority != nullptr) options.priority = *read->priority;
+  options.preempt = read->preempt != 0;
+  options.never_lead = read->never_lead != 0;
   return options;
 }
 

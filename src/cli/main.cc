@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "baton/locks.h"
+#include "cli/cron/spawner.h"
 #include "cli/options.h"
 #include "cli/remedy.h"
 
@@ -81,6 +82,9 @@ void keep_standard_files() {
 
 int main(int argc, char** argv) {
   baton::cli::keep_standard_files();
+  if (argc == 2 && std::string_view(argv[0]) == baton::cli::kSpawnerProgram) {
+    baton::cli::run_spawner(argv[1]);
+  }
   baton::cli::Arguments all;
   try {
     std::vector<std::string> words(argv + 1, argv + argc);

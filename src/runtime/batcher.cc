@@ -117,19 +117,19 @@ Result<Reply> Batcher::leave(Batch& batch, std::size_t place, Lock lock, Instant
   }
   lock.unlock();
   const std::lock_guard packing(batch.packing);
-  const Place& own = batch.places[place];
-  *own.request = batch.requests[own.index];  // a copy: the store reads it
+  const Place& mine = batch.places[place];
+  *mine.request = batch.requests[mine.index];  // a copy: the store reads it
   sent = batch.sent;
   return not_answered();
 }
 
 // Each caller reads only its own place, so no lock is needed any more.
 Result<Reply> Batcher::reply_in(Batch& batch, std::size_t place, Instant& sent) {
-  const Place& own = batch.places[place];
-  *own.request = std::move(batch.requests[own.index]);
+  const Place& mine = batch.places[place];
+  *mine.request = std::move(batch.requests[mine.index]);
   sent = batch.sent;
   if (!*batch.replies) return batch.replies->error();
-  return std::move((**batch.replies)[own.index]);
+  return std::move((**batch.replies)[mine.index]);
 }
 
 // Whether the first caller may send: its deadline cuts no other caller short, except by the time

@@ -232,7 +232,8 @@ void Scheduler::Impl::release(std::vector<EndedFire> ended) {
 
 // On a thread of the client, or on the worker's own.
 void Scheduler::Impl::released(const EndedFire& ended, const Result<void>& released) {
-  const auto& [job, note, fire, lease, outcome] = ended;
+  const Fire& fire = ended.fire;
+  const HandlerOutcome& outcome = ended.outcome;
   FireResult result = outcome.left     ? FireResult::left
                       : outcome.failed ? FireResult::failed
                                        : FireResult::ok;
@@ -253,7 +254,7 @@ void Scheduler::Impl::released(const EndedFire& ended, const Result<void>& relea
   });
   tell_engine([&](Engine& engine) {
     if (!released || outcome.left) return engine.lost(fire.job, moment());
-    engine.done(fire.job, note, parked_for(job->spec.options, outcome.took), moment());
+    engine.done(fire.job, ended.note, parked_for(ended.job->spec.options, outcome.took), moment());
   });
 }
 

@@ -94,7 +94,8 @@ check_files(baton usr/bin/baton usr/share/man/man1/baton.1.gz usr/share/man/man1
   "${unit}/baton-run@.service" "${unit}/baton-run@.timer" usr/lib/sysusers.d/baton-relay.conf
   usr/lib/sysusers.d/baton-cron.conf usr/lib/sysusers.d/baton.conf
   usr/share/doc/baton/README.md usr/share/doc/baton/docs/start.md
-  usr/share/doc/baton/docs/stores/redis.md)
+  usr/share/doc/baton/docs/stores/redis.md usr/share/doc/baton/examples/report/main.cc
+  usr/share/doc/baton/examples/report/CMakeLists.txt)
 check_files(baton-apps usr/bin/baton-gateway usr/bin/warehouse usr/bin/documents
   usr/share/man/man1/documents.1.gz "${unit}/documents@.service" "${unit}/documents.target"
   etc/documents/documents.yaml usr/share/doc/baton-apps/examples/warehouse.yaml)
@@ -106,6 +107,11 @@ if(NOT libraries)
 endif()
 check_scripts(baton)
 check_scripts(baton-apps)
+run(dpkg-deb -I "${file_of_libbaton0}" shlibs triggers)
+expect("shlibs of libbaton0" "${output}" "^libbaton 0 libbaton0 \\(>= ${VERSION}-[0-9]+\\)\n")
+expect("triggers of libbaton0" "${output}" "\nactivate-noawait ldconfig\n")
+run(dpkg-deb -I "${file_of_libbaton0}")
+expect_no("control files of libbaton0" "${output}" "postinst|postrm")
 file(READ "${WORK}/control/baton-apps/conffiles" conffiles)
 expect("conffiles of baton-apps" "${conffiles}" "^/etc/documents/documents.yaml\n$")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 import os
 from ctypes import (
     CDLL, POINTER, Structure, byref, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint64,
@@ -78,6 +79,9 @@ class ElectorOptions(Structure):
         ("cooldown_ms", c_int64),
         ("region", c_char_p),
         ("metadata", POINTER(c_char_p)),
+        ("priority", POINTER(c_int32)),
+        ("preempt", c_int32),
+        ("never_lead", c_int32),
     ]
 
 
@@ -218,15 +222,34 @@ def to_text(value: str | None, what: str) -> bytes | None:
     return encoded
 
 
-def to_millis(seconds: float, what: str) -> int:
-    """Seconds, as everywhere in Python, to milliseconds."""
+def to_millis(seconds: float, what: str, *, least: int = 0) -> int:
+    """Seconds, as everywhere in Python, to milliseconds.
+
+    ``least`` is 1 where the library takes 0 for its default.
+    """
     try:
         possible = 0 <= seconds < 2**31
     except TypeError:  # not a number at all, as "30s"
         possible = False
     if not possible:
         raise errors.BadRequest(f"{what} is in seconds, as a number, not {seconds!r}")
-    return round(seconds * 1000)
+    millis = round(seconds * 1000)
+    if millis < least:
+        raise errors.BadRequest(f"{what} is at least {least} ms, not {seconds!r} s")
+    return millis
+
+
+def to_integer(number: int, what: str, bits: int = 64, *, least: int | None = None) -> int:
+    """As it is, if it fits: ctypes cuts off what does not."""
+    lowest = -(2 ** (bits - 1)) if least is None else least
+    highest = 2 ** (bits - 1) - 1
+    try:
+        whole = operator.index(number)
+    except TypeError:
+        raise errors.BadRequest(f"{what} is a whole number, not {number!r}") from None
+    if not lowest <= whole <= highest:
+        raise errors.BadRequest(f"{what} is from {lowest} to {highest}, not {whole}")
+    return whole
 
 
 def to_array(texts: list[bytes]) -> Any:
@@ -244,6 +267,9 @@ def to_pairs(pairs: Mapping[str, str] | None, what: str) -> Any:
     return to_array(flat)
 
 
-def to_optional(number: int | None) -> Any:
+def to_optional(number: int | None, what: str, bits: int = 64) -> Any:
     """A pointer to the number; NULL for none."""
-    return None if number is None else ctypes.pointer(c_int64(number))
+    if number is None:
+        return None
+    kind = c_int64 if bits == 64 else c_int32
+    return ctypes.pointer(kind(to_integer(number, what, bits)))

@@ -25,7 +25,7 @@ def open(  # noqa: A001: as in C++
     options = _library.ClientOptions(
         size=ctypes.sizeof(_library.ClientOptions),
         owner=to_text(owner, "the owner"),
-        open_timeout_ms=to_millis(open_timeout, "the timeout"),
+        open_timeout_ms=to_millis(open_timeout, "the timeout", least=1),
     )
     handle = c_void_p()
     call(lib.baton_open, to_text(url, "the URL"), byref(options), byref(handle))
@@ -34,7 +34,7 @@ def open(  # noqa: A001: as in C++
 
 def migrate(url: str, *, timeout: float = 10.0) -> None:
     """Makes the tables of the locks, or brings them up to date, as ``baton store migrate``."""
-    call(lib.baton_migrate, to_text(url, "the URL"), to_millis(timeout, "the timeout"))
+    call(lib.baton_migrate, to_text(url, "the URL"), to_millis(timeout, "the timeout", least=1))
 
 
 class Client:
@@ -92,14 +92,14 @@ class Client:
         options = _library.AcquireOptions(
             size=ctypes.sizeof(_library.AcquireOptions),
             mode=mode_number(mode),
-            ttl_ms=to_millis(ttl, "the TTL"),
+            ttl_ms=to_millis(ttl, "the TTL", least=1),
             wait_ms=_library.WAIT_LONGEST if wait is None else to_millis(wait, "the wait"),
             at_least_for_ms=to_millis(at_least_for, "at_least_for"),
             region=to_text(region, "the region"),
             predicate=to_text(predicate, "the predicate"),
             metadata=to_pairs(metadata, "the metadata"),
-            if_ordinal_below=to_optional(if_ordinal_below),
-            note_ordinal=to_optional(ordinal),
+            if_ordinal_below=to_optional(if_ordinal_below, "if_ordinal_below"),
+            note_ordinal=to_optional(ordinal, "the ordinal"),
             note_text=to_text(note, "the note"),
         )
         request = c_void_p()
@@ -146,16 +146,27 @@ class Client:
         cooldown: float = 0.5,
         region: str | None = None,
         metadata: Mapping[str, str] | None = None,
+        priority: int | None = None,
+        preempt: bool = False,
+        never_lead: bool = False,
     ) -> Elector:
-        """Stands as a candidate in the background until the elector is closed."""
+        """Stands as a candidate in the background until the elector is closed.
+
+        When a term ends, the candidate of the highest ``priority`` is next: give all replicas one,
+        or none. With ``preempt`` it also takes over from a leader of a lower one. With
+        ``never_lead`` it does not stand.
+        """
         options = _library.ElectorOptions(
             size=ctypes.sizeof(_library.ElectorOptions),
-            ttl_ms=to_millis(ttl, "the TTL"),
-            grace_ms=to_millis(grace, "the grace"),
-            retry_interval_ms=to_millis(retry_interval, "the retry interval"),
-            cooldown_ms=to_millis(cooldown, "the cooldown"),
+            ttl_ms=to_millis(ttl, "the TTL", least=1),
+            grace_ms=to_millis(grace, "the grace", least=1),
+            retry_interval_ms=to_millis(retry_interval, "the retry interval", least=1),
+            cooldown_ms=to_millis(cooldown, "the cooldown", least=1),
             region=to_text(region, "the region"),
             metadata=to_pairs(metadata, "the metadata"),
+            priority=to_optional(priority, "the priority", 32),
+            preempt=bool(preempt),
+            never_lead=bool(never_lead),
         )
         handle = c_void_p()
         call(

@@ -172,9 +172,9 @@ class Lease:
         call(
             lib.baton_lease_set_note,
             self._handle,
-            to_optional(ordinal),
+            to_optional(ordinal, "the ordinal"),
             to_text(text, "the note"),
-            to_millis(timeout, "the timeout"),
+            to_millis(timeout, "the timeout", least=1),
         )
 
     def convert(self, mode: str, *, wait: float = 0.0) -> None:
@@ -198,9 +198,9 @@ class Lease:
         options = _library.ReleaseOptions(
             size=ctypes.sizeof(_library.ReleaseOptions),
             to=to_text(to, "the owner"),
-            note_ordinal=to_optional(ordinal),
+            note_ordinal=to_optional(ordinal, "the ordinal"),
             note_text=to_text(note, "the note"),
-            timeout_ms=to_millis(timeout, "the timeout"),
+            timeout_ms=to_millis(timeout, "the timeout", least=1),
         )
         self._released.set()
         try:

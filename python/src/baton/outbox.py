@@ -9,7 +9,7 @@ from typing import Any, Mapping
 
 from . import _library, errors
 from ._database import database_of, enter_transaction
-from ._library import POSTGRESQL, call, lib, to_pairs, to_text
+from ._library import POSTGRESQL, call, lib, to_integer, to_pairs, to_text
 
 
 def install(database_url: str) -> None:
@@ -55,8 +55,8 @@ def add(
         correlation_id=to_text(correlation_id, "the correlation id"),
         causation_id=to_text(causation_id, "the causation id"),
         traceparent=to_text(traceparent, "the traceparent"),
-        version=version,
-        quiet=quiet,
+        version=to_integer(version, "the version", 32, least=1),
+        quiet=bool(quiet),
     )
     parameters = _parameters(database, event)
     enter_transaction(cursor, database, "an event")

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <csignal>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -74,9 +75,10 @@ class Reloader {
   LogQueue& log_;
 };
 
-// Until a signal ends it, which is returned; or 0 if no command can be started any more.
-int watch_file(const Signals& signals, const Spawner& spawner, FileWatch& file,
-               Reloader& reloader) {
+// Until a signal ends it, which is returned; or no command can be started any more.
+Result<int> watch_file(const Signals& signals, Spawner& spawner, FileWatch& file,
+                       Reloader& reloader, LogQueue& log) {
+  int replaced = 0;
   while (true) {
     std::array<pollfd, 3> files{pollfd{signals.file(), POLLIN, 0}, pollfd{file.file(), POLLIN, 0},
                                 pollfd{spawner.file(), 0, 0}};  // its end alone
@@ -92,7 +94,14 @@ int watch_file(const Signals& signals, const Spawner& spawner, FileWatch& file,
         return number;
       }
     }
-    if (files[2].revents != 0) return 0;
+    if (files[2].revents != 0) {
+      if (auto revived = spawner.revive(); !revived) return revived.error();
+    }
+    const int now = spawner.replaced();
+    if (std::exchange(replaced, now) != now) {
+      log.write(observe::LogLevel::warn, kLogger, "SPAWNER_REPLACED",
+                {{"detail", "the process that starts commands was killed, or did not answer"}});
+    }
     if (file.changed()) reloader.reload();
   }
 }
@@ -146,7 +155,7 @@ Result<int> cron(Context& context, const CronArguments& arguments) {
   FileWatch file(arguments.file);  // before it is read, so that no change is missed
   const auto jobs = load_cron_file(arguments.file);
   if (!jobs) return jobs.error();
-  auto spawner = Spawner::fork_early();
+  auto spawner = Spawner::start();
   if (!spawner) return spawner.error();
   std::signal(SIGPIPE, SIG_IGN);  // nobody reads the log any more: no reason to end
   const Signals signals;
@@ -181,7 +190,7 @@ Result<int> cron(Context& context, const CronArguments& arguments) {
   waiting.reset();
   say_started(log, arguments.file, *settings);
 
-  const int signal = watch_file(signals, **spawner, file, reloader);
+  const auto signal = watch_file(signals, **spawner, file, reloader, log);
   log.write(observe::LogLevel::info, kLogger, "CRON_STOPPING",
             {{"running", std::to_string(scheduler.running())}});
   {
@@ -189,9 +198,8 @@ Result<int> cron(Context& context, const CronArguments& arguments) {
     scheduler.stop();
   }
   log.write(observe::LogLevel::info, kLogger, "CRON_STOPPED");
-  if (signal != 0) return exit_code::by_signal + signal;
-  return Error{.code = Code::unavailable,
-               .message = "the process that starts commands (baton-spawner) was killed"};
+  if (!signal) return signal.error();
+  return exit_code::by_signal + *signal;
 }
 
 }  // namespace baton::cli

@@ -33,7 +33,8 @@ struct Ended {
   bool lost = false;
   bool stopped = false;
   bool timed_out = false;
-  std::string problem;  // it could not be started, or not be ended
+  bool no_answer = false;  // from what starts commands: nothing was started
+  std::string problem;     // it could not be started, or not be ended
 };
 
 // The reading end is the capture's, the writing one the command's.
@@ -128,6 +129,7 @@ Ended start_once(const CronCommand& command, const CommandHost& host, Run& run, 
   out.close_writing();
   errors.close_writing();
   if (!child) {
+    ended.no_answer = child.error().retryable;
     ended.problem = child.error().message;
     return ended;
   }
@@ -198,10 +200,12 @@ void run_command(const CronCommand& command, OnCrash on_crash, const CommandHost
     if (well && ended.code == exit_code::busy) return run.set_detail("left out: exit 75");
     const std::string what = shown(ended, command);
     const bool stopping = run.stop().stop_requested();
-    // It has not done what it was to do, and another node can. If the lock is lost for good, this
-    // says nothing; if somebody has broken it, the fire must not count as done.
-    if (stopping && on_crash == OnCrash::rerun) run.leave();
-    if (stopping || retry >= command.retries) throw std::runtime_error(what);
+    // It has not done what it was to do, and another node can, with a machine that may be in better
+    // shape. If the lock is lost for good, this says nothing; if somebody has broken it, the fire
+    // must not count as done.
+    const bool to_others = (stopping || ended.no_answer) && on_crash == OnCrash::rerun;
+    if (to_others) run.leave();
+    if (to_others || stopping || retry >= command.retries) throw std::runtime_error(what);
     const Millis wait = command.retry_after * (1 << std::min(retry, kMostDoublings));
     host.log.write(observe::LogLevel::warn, "baton.cron", "FIRE_RETRIED",
                    {{"job", run.job()},

@@ -244,19 +244,16 @@ Result<std::vector<CronJob>> parse_cron_file(std::string_view yaml) {
 
 Result<std::vector<CronJob>> load_cron_file(const std::filesystem::path& path) {
   // A link is followed: configuration is often mounted or replaced by one.
-  struct stat found {};
-  if (path != "-" && stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode)) {
+  const auto check = [&](const struct stat& found) -> Result<void> {
+    const std::string why = S_ISREG(found.st_mode) ? written_by_others(found) : "";
+    if (why.empty()) return {};
     const bool own = found.st_uid == geteuid() || found.st_uid == 0;
-    if (!own || (found.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-      return Error{
-          .code = Code::bad_request,
-          .message = path.string() +
-                     (own ? ": its group or others may write it" : ": it belongs to another user") +
-                     ", and who writes it runs commands as this user" +
-                     (own ? "; chmod go-w " + path.string() : "")};
-    }
-  }
-  auto text = read_file(path, policy::kMaxYamlBytes);
+    return Error{.code = Code::bad_request,
+                 .message = path.string() + ": " + why +
+                            ", and who writes it runs commands as this user" +
+                            (own ? "; chmod go-w " + path.string() : "")};
+  };
+  auto text = read_file(path, policy::kMaxYamlBytes, check);
   if (!text) return text.error();
   auto jobs = parse_cron_file(*text);
   if (!jobs) {

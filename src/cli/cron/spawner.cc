@@ -1,6 +1,9 @@
 #include "cli/cron/spawner.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <spawn.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -22,7 +25,17 @@ namespace baton::cli {
 namespace {
 
 constexpr std::size_t kFiles = 4;  // the watcher's socket, its trust, and two for output
-constexpr std::size_t kMaxRequest = kMaxCommandBytes + 16U * 1024;
+constexpr std::size_t kMaxRequest = kMaxCommandBytes + (16U << 10U);
+
+// What the process answers with at its start; else the process id of a watcher, or -errno.
+constexpr int kReady = 0;
+
+// So often it is looked for an answer. Not a time by a clock: a machine that was suspended, or a
+// baton that was stopped, has not waited.
+constexpr int kLooks = 50;
+constexpr int kLookEveryMs = 100;
+
+using Files = std::array<int, kFiles>;
 
 Error cannot_spawn(const std::string& what, int problem) {
   return {.code = Code::unavailable,
@@ -54,7 +67,8 @@ WatchedCommand decode(std::string_view text) {
   return command;
 }
 
-bool send_with_files(int socket, const std::string& text, const std::array<int, kFiles>& files) {
+// 0, or errno.
+int send_with_files(int socket, const std::string& text, const Files& files) {
   iovec part{const_cast<char*>(text.data()), text.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kFiles)> control{};
   msghdr message{};
@@ -71,8 +85,49 @@ bool send_with_files(int socket, const std::string& text, const std::array<int, 
   do {
     sent = sendmsg(socket, &message, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
-  return sent >= 0;
+  return sent >= 0 ? 0 : errno;
 }
+
+bool is_ignored(int number) {
+  struct sigaction now {};
+  return sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+// Ended and collected, or somebody else's.
+bool is_collected(pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; }
+
+// What sets up the process beside it: a session of its own, our signals as they were at first, and
+// its end of the socket, which it gets by its number.
+class SpawnSettings {
+ public:
+  SpawnSettings(int socket, const sigset_t& mask, bool sigpipe_too) {
+    posix_spawnattr_init(&attributes_);
+    posix_spawn_file_actions_init(&actions_);
+    sigset_t to_default;
+    sigemptyset(&to_default);
+    if (sigpipe_too) sigaddset(&to_default, SIGPIPE);
+    posix_spawnattr_setsigmask(&attributes_, &mask);
+    posix_spawnattr_setsigdefault(&attributes_, &to_default);
+    posix_spawnattr_setflags(&attributes_,
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_adddup2(&actions_, socket, socket);  // not closed by exec any more
+  }
+  ~SpawnSettings() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  // 0 or errno.
+  int start(const char* program, char* const* arguments, pid_t& pid) const {
+    return posix_spawn(&pid, program, &actions_, &attributes_, arguments, environ);
+  }
+
+ private:
+  posix_spawnattr_t attributes_{};
+  posix_spawn_file_actions_t actions_{};
+};
 
 // The process itself.
 class Serving {
@@ -82,9 +137,10 @@ class Serving {
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &mask_before_);
     std::signal(SIGCHLD, SIG_DFL);
-    prctl(PR_SET_NAME, "baton-spawner");
+    prctl(PR_SET_NAME, kSpawnerProgram);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGCONT);  // if it is stopped when we are killed, it goes on, and ends
+    fcntl(socket_, F_SETFD, FD_CLOEXEC);
     sigset_t ended;
     sigemptyset(&ended);
     sigaddset(&ended, SIGCHLD);
@@ -93,6 +149,7 @@ class Serving {
 
   [[noreturn]] void run() {
     if (children_ < 0) _exit(1);
+    answer(kReady);
     while (true) {
       std::array<pollfd, 2> files{pollfd{socket_, POLLIN, 0}, pollfd{children_, POLLIN, 0}};
       poll(files.data(), files.size(), -1);
@@ -146,7 +203,7 @@ class Serving {
     const ssize_t size = recvmsg(socket_, &message, MSG_CMSG_CLOEXEC);
     if (size < 0 && errno == EINTR) return;
     if (size <= 0) _exit(0);
-    std::array<int, kFiles> files{};
+    Files files{};
     const cmsghdr* header = CMSG_FIRSTHDR(&message);
     if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int) * kFiles)) _exit(1);
     std::memcpy(files.data(), CMSG_DATA(header), sizeof(int) * kFiles);
@@ -156,10 +213,12 @@ class Serving {
     const int reply = pid < 0 ? -errno : pid;
     if (pid > 0) watchers_.insert(pid);
     for (const int file : files) close(file);
-    (void)!send(socket_, &reply, sizeof reply, MSG_NOSIGNAL);
+    answer(reply);
   }
 
-  [[noreturn]] void become_watcher(const std::string& text, const std::array<int, kFiles>& files) {
+  void answer(int reply) const { (void)!send(socket_, &reply, sizeof reply, MSG_NOSIGNAL); }
+
+  [[noreturn]] void become_watcher(const std::string& text, const Files& files) {
     // If it is stopped when we are killed, it goes on, and ends the command.
     prctl(PR_SET_PDEATHSIG, SIGCONT);
     close(socket_);
@@ -182,34 +241,104 @@ class Serving {
 
 }  // namespace
 
-Result<std::unique_ptr<Spawner>> Spawner::fork_early() {
+void run_spawner(const char* descriptor) {
+  const int socket = std::atoi(descriptor);
+  // Where a library of ours opens a descriptor that exec does not close, it may have come along.
+  close_range(STDERR_FILENO + 1, static_cast<unsigned>(socket) - 1, 0);
+  close_range(static_cast<unsigned>(socket) + 1, ~0U, 0);
+  Serving(socket).run();
+}
+
+Spawner::Spawner() : ignores_sigpipe_(is_ignored(SIGPIPE)) {
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask_);
+}
+
+Result<std::unique_ptr<Spawner>> Spawner::start() {
+  std::unique_ptr<Spawner> spawner(new Spawner());
+  if (auto launched = spawner->launch(); !launched) return launched.error();
+  return spawner;
+}
+
+Spawner::~Spawner() {
+  if (socket_ >= 0) close(socket_);
+  for (int i = 0; i < kLooks * kLookEveryMs && pid_ != 0; ++i) {
+    kill(pid_, SIGCONT);
+    if (is_collected(pid_)) return;
+    usleep(1000);
+  }
+  if (pid_ != 0) kill(pid_, SIGKILL);
+}
+
+// Under the name of the old socket, which somebody may poll.
+Result<void> Spawner::launch() {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
     return cannot_spawn("socketpair", errno);
   }
-  const pid_t pid = fork();
-  if (pid == 0) {
+  if (socket_ < 0) {
+    socket_ = ends[0];
+  } else {
+    dup3(ends[0], socket_, O_CLOEXEC);
     close(ends[0]);
-    Serving(ends[1]).run();
   }
-  const int problem = errno;
+  std::string name(kSpawnerProgram);
+  std::string descriptor = std::to_string(ends[1]);
+  const std::array<char*, 3> arguments{name.data(), descriptor.data(), nullptr};
+  const SpawnSettings settings(ends[1], mask_, !ignores_sigpipe_);
+  int problem = settings.start("/proc/self/exe", arguments.data(), pid_);
+  if (problem == ENOENT) {  // no /proc
+    const auto* path = reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+    if (path != nullptr) problem = settings.start(path, arguments.data(), pid_);
+  }
   close(ends[1]);
-  if (pid < 0) {
-    close(ends[0]);
-    return cannot_spawn("fork", problem);
+  if (problem != 0) {
+    pid_ = 0;
+    return cannot_spawn("posix_spawn", problem);
   }
-  return std::unique_ptr<Spawner>(new Spawner(pid, ends[0]));
+  if (const int ready = answer(); ready != kReady) {
+    kill(pid_, SIGKILL);  // else this answer might be taken for that to a request
+    return cannot_spawn("the process that starts commands", -ready);
+  }
+  return {};
 }
 
-Spawner::~Spawner() {
-  close(socket_);
-  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+Result<void> Spawner::replace() {
+  if (pid_ != 0) {
+    kill(pid_, SIGKILL);
+    killed_.push_back(pid_);
+    pid_ = 0;
   }
+  ++replaced_;
+  return launch();
+}
+
+bool Spawner::is_gone() const {
+  pollfd hung_up{socket_, 0, 0};
+  return pid_ == 0 || poll(&hung_up, 1, 0) > 0;
+}
+
+Result<void> Spawner::revive() {
+  const std::lock_guard lock(mutex_);
+  return is_gone() ? replace() : Result<void>();
+}
+
+// Negative: errno of what it came to instead.
+int Spawner::answer() const {
+  for (int i = 0; i < kLooks; ++i) {
+    pollfd socket{socket_, POLLIN, 0};
+    if (poll(&socket, 1, kLookEveryMs) <= 0) {
+      kill(pid_, SIGCONT);  // if somebody has stopped it
+      continue;
+    }
+    int reply = 0;
+    return recv(socket_, &reply, sizeof reply, MSG_DONTWAIT) == sizeof reply ? reply : -ECONNRESET;
+  }
+  return -ETIMEDOUT;
 }
 
 Result<SpawnedWatcher> Spawner::spawn(const WatchedCommand& command) {
-  const std::string request = encode(command);
-  if (request.size() > kMaxRequest) return cannot_spawn("its command line", E2BIG);
+  const std::string text = encode(command);
+  if (text.size() > kMaxRequest) return cannot_spawn("its command line", E2BIG);
   const int shared = memfd_create("baton-trust", MFD_CLOEXEC);
   if (shared < 0) return cannot_spawn("memfd_create", errno);
   void* place = MAP_FAILED;
@@ -224,25 +353,31 @@ Result<SpawnedWatcher> Spawner::spawn(const WatchedCommand& command) {
     return cannot_spawn("mmap or socketpair", problem);
   }
   auto* trust = new (place) Trust;
-  int reply = -ECONNRESET;
-  {
-    const std::lock_guard lock(mutex_);
-    if (send_with_files(socket_, request, {ends[1], shared, command.out, command.errors})) {
-      ssize_t got = 0;
-      do {
-        got = recv(socket_, &reply, sizeof reply, 0);
-      } while (got < 0 && errno == EINTR);
-      if (got != sizeof reply) reply = -ECONNRESET;
-    } else {
-      reply = -errno;
-    }
-  }
+  const int reply = request(text, {ends[1], shared, command.out, command.errors});
   close(ends[1]);
   close(shared);
   if (reply > 0) return SpawnedWatcher{reply, ends[0], trust};
   close(ends[0]);
   munmap(place, sizeof(Trust));
-  return cannot_spawn("the process that starts commands", -reply);
+  auto error = cannot_spawn("the process that starts commands", -reply);
+  if (reply == -ETIMEDOUT || reply == -ECONNRESET || reply == -EPIPE) {
+    error = {.code = Code::unavailable,
+             .message = "the process that starts commands was killed, or did not answer",
+             .retryable = true};
+  }
+  return error;
+}
+
+// Not asked again if it does not answer: it may have forked a watcher all the same, which has this
+// socket, and starts nothing because nobody will be at the other end.
+int Spawner::request(const std::string& text, const std::array<int, 4>& files) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(killed_, is_collected);
+  if (is_gone() && !replace()) return -ECONNRESET;
+  const int problem = send_with_files(socket_, text, files);
+  const int reply = problem == 0 ? answer() : -problem;
+  if (reply == -ETIMEDOUT) (void)replace();
+  return reply;
 }
 
 }  // namespace baton::cli

@@ -5,13 +5,21 @@
 //   baton cron ──── spawner ──┬── watcher ──── command ──── all that it starts
 //                             └── watcher ──── …
 //
-// It is forked before there is any thread and before the store is opened: it and the watchers have
-// no connection of ours, and no secret that we read later. It is in a session of its own, so that
-// what is typed at a terminal reaches us alone. It ends when we do; the watchers then end their
-// commands. If a watcher is killed, its processes become children of the spawner, which kills them.
+// It is this program, started anew: it and the watchers have no connection of ours, and no secret
+// that we have read. It is in a session of its own, so that what is typed at a terminal reaches us
+// alone. It ends when we do; the watchers then end their commands. If a watcher is killed, its
+// processes become children of the spawner, which kills them.
+//
+// A spawner that is stopped is continued. One that does not answer all the same, or has died, is
+// killed and replaced: its watchers are nobody's children then, and go on with their commands.
 
+#include <array>
+#include <atomic>
+#include <csignal>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -31,23 +39,44 @@ struct SpawnedWatcher {
 
 class Spawner {
  public:
-  // Before any thread is started, and before signals are blocked.
-  static Result<std::unique_ptr<Spawner>> fork_early();
+  // Before signals are blocked and ignored, for commands get them as they are now.
+  static Result<std::unique_ptr<Spawner>> start();
   ~Spawner();
   Spawner(const Spawner&) = delete;
   Spawner& operator=(const Spawner&) = delete;
 
-  // Thread-safe. The command is `apart`; its descriptors stay the caller's.
+  // Thread-safe, as all below. The command is `apart`; its descriptors stay the caller's.
+  // The error is retryable if the process did not answer: nothing was started.
   Result<SpawnedWatcher> spawn(const WatchedCommand& command);
 
-  // Hung up when it has died. Nothing can be started then.
+  // Always the same. Hung up when the process has died: then revive() it.
   [[nodiscard]] int file() const { return socket_; }
 
+  // Starts another process if this one has died.
+  Result<void> revive();
+
+  // How often it was replaced.
+  [[nodiscard]] int replaced() const { return replaced_; }
+
  private:
-  Spawner(pid_t pid, int socket) : pid_(pid), socket_(socket) {}
-  pid_t pid_;
-  int socket_;
+  Spawner();
+  Result<void> launch();
+  Result<void> replace();
+  [[nodiscard]] bool is_gone() const;
+  [[nodiscard]] int answer() const;
+  int request(const std::string& text, const std::array<int, 4>& files);
+
+  const bool ignores_sigpipe_;
+  sigset_t mask_{};
   std::mutex mutex_;
+  int socket_ = -1;
+  pid_t pid_ = 0;              // 0: none, because it could not be replaced
+  std::vector<pid_t> killed_;  // of those before it, not collected yet
+  std::atomic<int> replaced_{0};
 };
+
+// What `main` is to do if it is called by this name: with the number of a descriptor.
+inline constexpr const char* kSpawnerProgram = "baton-spawner";
+[[noreturn]] void run_spawner(const char* descriptor);
 
 }  // namespace baton::cli

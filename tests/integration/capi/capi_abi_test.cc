@@ -1,5 +1,6 @@
 // What a program that was compiled against libbaton.so.0 counts on: the symbols and their versions,
-// and where the fields of the structs are. libbaton.abi has it; a line is only ever added.
+// and where the fields of the structs are. libbaton.abi has it; a line is only ever added, and a
+// struct of options grows at its end.
 
 #include <cstddef>
 #include <fstream>
@@ -91,6 +92,9 @@ Lines layouts() {
   FIELD(baton_elector_options, cooldown_ms);
   FIELD(baton_elector_options, region);
   FIELD(baton_elector_options, metadata);
+  FIELD(baton_elector_options, priority);
+  FIELD(baton_elector_options, preempt);
+  FIELD(baton_elector_options, never_lead);
   layout.type("baton_event", sizeof(baton_event));
   FIELD(baton_event, type);
   FIELD(baton_event, aggregate);

@@ -279,6 +279,36 @@ TEST_F(CApi, options_of_another_size_are_taken_if_what_is_unknown_is_not_set) {
   EXPECT_EQ(small.code, 77);
 }
 
+TEST_F(CApi, options_that_were_shorter_once_are_taken_and_what_lies_behind_them_is_not) {
+  baton_elector_options options = BATON_ELECTOR_OPTIONS_INIT;
+  options.preempt = 1;  // which needs a priority
+  baton_elector* elector = nullptr;
+  baton_lease* term = nullptr;
+  EXPECT_EQ(baton_elect(client_, "a", &options, &elector, &error_), BATON_BAD_REQUEST);
+  options.size = offsetof(baton_elector_options, priority);
+  ASSERT_EQ(baton_elect(client_, "a", &options, &elector, &error_), BATON_OK);
+  EXPECT_EQ(baton_elector_take(elector, kPatience, &term, &error_), BATON_OK) << error_.message;
+  EXPECT_EQ(baton_lease_free(term, nullptr), BATON_OK);
+  EXPECT_EQ(baton_elector_close(elector, &error_), BATON_OK);
+  options.size -= 1;
+  EXPECT_EQ(baton_elect(client_, "a", &options, &elector, &error_), BATON_BAD_REQUEST);
+}
+
+TEST_F(CApi, a_candidate_that_never_leads_leaves_the_election_to_others) {
+  baton_elector_options options = BATON_ELECTOR_OPTIONS_INIT;
+  options.never_lead = 1;
+  baton_elector* observer = nullptr;
+  ASSERT_EQ(baton_elect(client_, "outbox", &options, &observer, &error_), BATON_OK);
+  baton_elector* elector = nullptr;
+  ASSERT_EQ(baton_elect(client_, "outbox", nullptr, &elector, &error_), BATON_OK);
+  baton_lease* term = nullptr;
+  ASSERT_EQ(baton_elector_take(elector, kPatience, &term, &error_), BATON_OK);
+  EXPECT_EQ(baton_lease_free(term, nullptr), BATON_OK);
+  EXPECT_EQ(baton_elector_close(elector, nullptr), BATON_OK);
+  EXPECT_EQ(baton_elector_take(observer, 0, &term, &error_), BATON_PENDING);
+  EXPECT_EQ(baton_elector_close(observer, nullptr), BATON_OK);
+}
+
 TEST_F(CApi, a_term_is_a_lease_that_ends_when_its_work_has) {
   baton_elector* elector = nullptr;
   ASSERT_EQ(baton_elect(client_, "outbox", nullptr, &elector, &error_), BATON_OK);

@@ -89,6 +89,21 @@ TEST_F(CronTest, a_file_that_others_may_write_runs_nothing) {
   }
 }
 
+TEST_F(CronTest, a_file_that_takes_the_place_of_one_that_was_right_is_looked_at_itself) {
+  write_jobs(std::string(kJob) + "ttl: 3s\n");
+  const std::string other = (dir_ / "other.yaml").string();
+  std::ofstream(other) << kJob << "ttl: 4s\n";
+  std::filesystem::permissions(other, std::filesystem::perms::others_write,
+                               std::filesystem::perm_options::add);
+  env_["LD_PRELOAD"] = SWAP_ON_OPEN;
+  env_["BATON_TEST_SWAP_PATH"] = file();
+  env_["BATON_TEST_SWAP_WITH"] = other;
+  const auto told = baton({"cron", file(), "--check"});
+  EXPECT_FALSE(std::filesystem::exists(other)) << "it has not taken its place";
+  EXPECT_EQ(told.status.code, 2) << told.out;
+  EXPECT_NE(told.err.find("its group or others may write it"), std::string::npos) << told.err;
+}
+
 TEST_F(CronTest, check_shows_when_each_job_is_due_next_and_what_this_machine_lacks) {
   write_jobs(
       "jobs:\n"

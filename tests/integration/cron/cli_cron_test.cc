@@ -2,9 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "integration/cron/cron_support.h"
+#include "support/frozen.h"
 
 namespace baton::test {
 namespace {
@@ -229,6 +233,108 @@ TEST_F(CronTest, its_commands_end_with_it_when_it_is_killed) {
   running->kill(SIGKILL);
   const pid_t pid = std::stoi(lines("pid").at(0));
   EXPECT_TRUE(poll_until([&] { return ::kill(pid, 0) != 0; }, patience));
+}
+
+// The jobs of the tests below: one that works until it is told to end, and one that is started by
+// hand.
+class CronSpawner : public CronTest {
+ protected:
+  void begin(const std::string& on_crash) {
+    write_jobs(
+        "jobs:\n"
+        "  long:\n"
+        "    after-end: 1h\n"
+        "    command: |\n"
+        "      echo begun; while ! test -e " +
+        (dir_ / "end").string() +
+        "; do sleep 0.02; done; echo finished\n"
+        "  work:\n"
+        "    after-end: 1h\n"
+        "    ttl: 30m\n"
+        "    on-crash: " +
+        on_crash +
+        "\n"
+        "    command: echo worked $BATON_FIRE\n");
+    node_ = node("node-a");
+    ASSERT_TRUE(logs(*node_, {"\"message\":\"begun\""})) << node_->out();
+    ASSERT_TRUE(logs(*node_, {"FIRE_ENDED", "work", "\"result\":\"ok\""})) << node_->out();
+    spawner_ = spawner_of(*node_);
+    ASSERT_NE(spawner_, 0);
+  }
+  // What ran before the spawner was replaced has gone on.
+  void end_what_runs() {
+    EXPECT_TRUE(logged(*node_, {"FIRE_ENDED", "long"}).empty()) << node_->out();
+    std::ofstream(dir_ / "end").flush();
+    EXPECT_TRUE(logs(*node_, {"FIRE_ENDED", "long", "\"result\":\"ok\""})) << node_->out();
+    EXPECT_EQ(logged(*node_, {"\"message\":\"finished\""}).size(), 1U);
+  }
+  Finished work() const { return baton({"job", "run", "work", "--wait", "60s"}); }
+  bool worked(const std::string& fire) const {
+    return logs(*node_, {"\"message\":\"worked " + fire + "\""});
+  }
+
+  std::unique_ptr<Process> node_;
+  pid_t spawner_ = 0;
+};
+
+TEST_F(CronSpawner, that_is_stopped_is_continued_and_holds_nobody_up) {
+  begin("rerun");
+  ASSERT_TRUE(stop_still(spawner_));
+  const auto done = work();
+  EXPECT_EQ(done.status.code, 0) << done.err;
+  EXPECT_TRUE(worked("2")) << node_->out();
+  EXPECT_EQ(spawner_of(*node_), spawner_);
+  end_what_runs();
+  ASSERT_TRUE(stop_still(spawner_));
+  node_->kill(SIGTERM);
+  ends(*node_, 128 + SIGTERM);
+}
+
+TEST_F(CronSpawner, that_is_killed_is_replaced_and_its_commands_go_on) {
+  begin("skip");
+  ASSERT_EQ(::kill(spawner_, SIGKILL), 0);
+  EXPECT_TRUE(logs(*node_, {"WARN", "SPAWNER_REPLACED"})) << node_->out();
+  EXPECT_EQ(work().status.code, 0);
+  EXPECT_TRUE(worked("2")) << node_->out();
+  EXPECT_NE(spawner_of(*node_), spawner_);
+  end_what_runs();
+}
+
+TEST_F(CronSpawner, that_does_not_answer_is_replaced_and_its_fire_runs_again) {
+  begin("rerun");
+  std::optional<Frozen> still(std::in_place, spawner_);
+  if (!*still) GTEST_SKIP() << "needs to trace another process, and may not";
+  EXPECT_EQ(work().status.code, 0);
+  EXPECT_TRUE(worked("2")) << node_->out();
+  EXPECT_EQ(
+      logged(*node_, {"FIRE_ENDED", "\"fire\":\"2\"", "\"result\":\"left\"", "or did not answer"})
+          .size(),
+      1U)
+      << node_->out();
+  EXPECT_EQ(logged(*node_, {"FIRE_ENDED", "\"fire\":\"2\"", "\"attempt\":\"2\"", "ok"}).size(), 1U);
+  EXPECT_TRUE(logs(*node_, {"WARN", "SPAWNER_REPLACED"})) << node_->out();
+  EXPECT_NE(spawner_of(*node_), spawner_);
+  // Killed; who traces it collects it before its parent can.
+  EXPECT_EQ(waitpid(spawner_, nullptr, __WALL), spawner_);
+  still.reset();
+  end_what_runs();
+  // Nothing of it is left once another command has been started.
+  EXPECT_EQ(work().status.code, 0);
+  EXPECT_EQ(::kill(spawner_, 0), -1);
+}
+
+TEST_F(CronSpawner, that_does_not_answer_fails_a_fire_that_must_not_run_twice) {
+  begin("skip");
+  const Frozen still(spawner_);
+  if (!still) GTEST_SKIP() << "needs to trace another process, and may not";
+  (void)work();
+  EXPECT_TRUE(
+      logs(*node_, {"FIRE_ENDED", "\"fire\":\"2\"", "\"result\":\"failed\"", "or did not answer"}))
+      << node_->out();
+  EXPECT_EQ(work().status.code, 0);
+  EXPECT_TRUE(worked("3")) << node_->out();
+  EXPECT_TRUE(logged(*node_, {"\"message\":\"worked 2\""}).empty());
+  end_what_runs();
 }
 
 TEST_F(CronTest, the_last_runs_of_a_job_are_kept_as_many_as_its_file_says) {

@@ -51,6 +51,24 @@ class CronTest : public CliTest {
     return poll_until([&] { return !logged(process, parts).empty(); }, patience);
   }
 
+  // The live process that starts the commands of a node; 0 if there is none at the moment.
+  static pid_t spawner_of(const Process& node) {
+    const std::filesystem::path tasks = "/proc/" + std::to_string(node.pid()) + "/task";
+    for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+      std::ifstream children(task.path() / "children");
+      for (pid_t child = 0; children >> child;) {
+        std::ifstream file("/proc/" + std::to_string(child) + "/stat");
+        std::string stat;
+        std::getline(file, stat);
+        if (stat.find("(baton-spawner) ") != std::string::npos &&
+            stat.find("(baton-spawner) Z") == std::string::npos) {
+          return child;
+        }
+      }
+    }
+    return 0;
+  }
+
   std::string errors_of(const std::string& yaml) const {
     write_jobs(yaml);
     const auto told = baton({"cron", file(), "--check"});

@@ -1,9 +1,10 @@
 """Elections by way of Python."""
 
 import threading
+from typing import Any
 
 import baton
-from support import PATIENCE, TTL, Case
+from support import PATIENCE, TTL, Case, poll_until
 
 
 class Elections(Case):
@@ -94,3 +95,57 @@ class Elections(Case):
     def test_a_name_that_cannot_be_is_refused(self) -> None:
         with self.assertRaises(baton.BadRequest):
             self.client.elector("")
+
+    def test_the_candidate_of_the_highest_priority_is_next(self) -> None:
+        lock = f"leader/{self.name}"
+        with self.candidate("first", priority=3) as first, first.lead(PATIENCE) as term:
+            with self.candidate("low", priority=1) as low:
+                self.wait_for_waiters(lock, 1)
+                with self.candidate("high", priority=5) as high:
+                    self.wait_for_waiters(lock, 2)
+                    self.wait_for_priorities(3)
+                    term.release()
+                    with high.lead(PATIENCE) as next_term:
+                        self.assertGreater(next_term.token, term.token)
+                        with self.assertRaises(baton.TimedOut):
+                            low.lead(0)
+
+    def test_a_candidate_that_preempts_takes_over_when_the_work_has_ended(self) -> None:
+        with self.candidate("low", priority=-1) as low:
+            term = low.lead(PATIENCE)
+            with self.candidate("high", priority=5, preempt=True) as high:
+                with term:
+                    self.assertTrue(term.lost.wait(PATIENCE))
+                    with self.assertRaises(baton.TimedOut):
+                        high.lead(0)
+                with high.lead(PATIENCE) as next_term:
+                    self.assertGreater(next_term.token, term.token)
+
+    def test_a_candidate_that_never_leads_leaves_the_election_to_others(self) -> None:
+        with self.candidate("observer", never_lead=True) as observer:
+            with self.candidate("other") as other, other.lead(PATIENCE):
+                pass
+            with self.assertRaises(baton.TimedOut):
+                observer.lead(0)
+
+    def test_a_priority_that_cannot_be_is_refused(self) -> None:
+        for wrong in (2**31, -(2**31) - 1, 2**70, 1.5, "high"):
+            with self.assertRaises(baton.BadRequest, msg=repr(wrong)):
+                self.client.elector(self.name, priority=wrong)
+        with self.assertRaisesRegex(baton.BadRequest, "needs a priority"):
+            self.client.elector(self.name, preempt=True)
+
+    def candidate(self, owner: str, **options: Any) -> baton.Elector:
+        client = baton.open(self.environment.store, owner=owner)
+        self.addCleanup(client.close)
+        return client.elector(self.name, ttl=TTL, cooldown=0.01, **options)
+
+    def wait_for_priorities(self, number: int) -> None:
+        """Until so many candidates have said theirs."""
+        def said() -> bool:
+            locks = self.baton("lock", "list")["locks"]
+            entries = [lock for lock in locks
+                       if lock["name"].startswith(f"leader-candidate/{self.name}/")]
+            return len(entries) == number
+
+        self.assertTrue(poll_until(said))

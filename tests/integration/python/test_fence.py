@@ -163,8 +163,9 @@ class Outbox(Case):
         with self.data() as connection:
             cursor = connection.cursor()
             for wrong in ({"type": ""}, {"aggregate": ""}, {"payload": "{"}, {"id": "no"},
-                          {"version": -1}, {"headers": {"": "x"}}, {"traceparent": "x"},
-                          {"exchange": ""}):
+                          {"version": -1}, {"version": 0}, {"version": 2**31},
+                          {"version": 2**32 + 1}, {"version": "2"}, {"headers": {"": "x"}},
+                          {"traceparent": "x"}, {"exchange": ""}):
                 given = {"type": "Made", "aggregate": self.name, "exchange": "things", **wrong}
                 with self.assertRaises(baton.BadRequest, msg=str(wrong)):
                     baton.outbox.add(cursor, **given)

@@ -1,5 +1,6 @@
 """What the conformance suite promises of locks, by way of Python."""
 
+import math
 import threading
 from datetime import timedelta
 
@@ -155,6 +156,51 @@ class Promises(Case):
         with self.assertRaises(baton.Error) as caught:
             self.client.acquire([f"{self.name}/{i}" for i in range(1000)])
         self.assertEqual(caught.exception.code, "unsupported")
+
+    def test_a_number_that_does_not_fit_is_refused_and_not_cut_off(self) -> None:
+        lease = self.client.acquire(self.name)
+        lease.set_note(ordinal=2**63 - 1)
+        self.assertEqual(lease.note.ordinal, 2**63 - 1)
+        for number in (2**63, 2**64 + 5, 2**70, -(2**63) - 1, 1.5, "7"):
+            for refused in (lambda: self.client.acquire(self.name, ordinal=number),
+                            lambda: self.client.acquire(self.name, if_ordinal_below=number),
+                            lambda: lease.set_note(ordinal=number),
+                            lambda: lease.release(ordinal=number)):
+                with self.assertRaises(baton.BadRequest, msg=repr(number)):
+                    refused()
+        lease.check()  # what was refused has changed nothing
+        self.assertEqual(lease.note.ordinal, 2**63 - 1)
+        for seconds in (-1, 2**31, 2**70, math.inf, math.nan):
+            for refused in (lambda: self.client.acquire(self.name, ttl=seconds),
+                            lambda: self.client.acquire(self.name, wait=seconds),
+                            lambda: self.client.acquire(self.name, at_least_for=seconds),
+                            lambda: self.client.elector(self.name, grace=seconds),
+                            lambda: self.client.elector(self.name, retry_interval=seconds),
+                            lambda: self.client.elector(self.name, cooldown=seconds),
+                            lambda: baton.open(self.environment.store, open_timeout=seconds),
+                            lambda: baton.migrate(self.environment.store, timeout=seconds),
+                            lambda: lease.convert("S", wait=seconds),
+                            lambda: lease.set_note("x", timeout=seconds),
+                            lambda: lease.release(timeout=seconds)):
+                with self.assertRaises(baton.BadRequest, msg=repr(seconds)):
+                    refused()
+        with self.assertRaises(baton.BadRequest):
+            lease.lost.wait(math.nan)
+        lease.release()
+
+    def test_a_zero_that_the_library_would_take_for_its_default_is_refused(self) -> None:
+        with self.client.hold(self.name) as lease:
+            for refused in (lambda: self.client.acquire(self.name + "/0", ttl=0),
+                            lambda: self.client.elector(self.name, ttl=0.0001),
+                            lambda: self.client.elector(self.name, grace=0),
+                            lambda: self.client.elector(self.name, retry_interval=0),
+                            lambda: self.client.elector(self.name, cooldown=0),
+                            lambda: baton.open(self.environment.store, open_timeout=0),
+                            lambda: baton.migrate(self.environment.store, timeout=0),
+                            lambda: lease.set_note("x", timeout=0),
+                            lambda: lease.release(timeout=0)):
+                with self.assertRaisesRegex(baton.BadRequest, "at least 1 ms"):
+                    refused()
 
 
 class StoreAway(Case):

@@ -15,6 +15,8 @@
 extern "C" {
 int fuzz_apply(const std::uint8_t* data, std::size_t size);
 int fuzz_cron(const std::uint8_t* data, std::size_t size);
+int fuzz_cron_file(const std::uint8_t* data, std::size_t size);
+int fuzz_crontab(const std::uint8_t* data, std::size_t size);
 int fuzz_document(const std::uint8_t* data, std::size_t size);
 int fuzz_etcd(const std::uint8_t* data, std::size_t size);
 int fuzz_http(const std::uint8_t* data, std::size_t size);
@@ -36,19 +38,12 @@ namespace fs = std::filesystem;
 using EntryPoint = int (*)(const std::uint8_t*, std::size_t);
 
 const fs::path kFuzz = BATON_FUZZ_DIR;
-const std::map<std::string, EntryPoint> kTargets = {{"apply", fuzz_apply},
-                                                    {"cron", fuzz_cron},
-                                                    {"document", fuzz_document},
-                                                    {"etcd", fuzz_etcd},
-                                                    {"http", fuzz_http},
-                                                    {"jobs", fuzz_jobs},
-                                                    {"kubeconfig", fuzz_kubeconfig},
-                                                    {"lease", fuzz_lease},
-                                                    {"name", fuzz_name},
-                                                    {"policy", fuzz_policy},
-                                                    {"redis", fuzz_redis},
-                                                    {"signal", fuzz_signal},
-                                                    {"target", fuzz_target}};
+const std::map<std::string, EntryPoint> kTargets = {
+    {"apply", fuzz_apply},     {"cron", fuzz_cron},         {"cron_file", fuzz_cron_file},
+    {"crontab", fuzz_crontab}, {"document", fuzz_document}, {"etcd", fuzz_etcd},
+    {"http", fuzz_http},       {"jobs", fuzz_jobs},         {"kubeconfig", fuzz_kubeconfig},
+    {"lease", fuzz_lease},     {"name", fuzz_name},         {"policy", fuzz_policy},
+    {"redis", fuzz_redis},     {"signal", fuzz_signal},     {"target", fuzz_target}};
 
 void feed(EntryPoint target, const std::string& bytes) {
   EXPECT_EQ(target(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()), 0);
