@@ -19,6 +19,7 @@ constexpr Millis kSqliteBatch{20};
 void Attempt::fail(const Error& error) {
   result_.why = error.message;
   result_.ended = is_conflict(database_->sqlstate()) ? Ended::conflict : Ended::away;
+  result_.suspect = called_ && !database_->usable();
 }
 
 // An error that comes only with the COMMIT, as of a deferred constraint, is due to what a handler
@@ -46,6 +47,7 @@ Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const M
                      .outbox = &handlers_->outbox,
                      .deadline = by});
   Outcomes outcome{.handled = done()};
+  called_ = true;
   limit_.set(by);
   bool refused = true;
   try {
@@ -63,6 +65,7 @@ Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const M
   outcome.ended = state.lost                    ? Ended::away
                   : is_conflict(state.sqlstate) ? Ended::conflict
                                                 : Ended::failed;
+  result_.suspect = state.lost;
   outcome.ended_transaction = state.ended;
   outcome.unsure = !state.open && !state.ended;
   if (outcome.why.empty() || state.ended) outcome.why = state.why;

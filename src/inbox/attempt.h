@@ -54,6 +54,7 @@ struct AttemptResult {
   std::size_t at = 0;
   bool ended_transaction = false;  // that handler did
   bool unsure = false;             // whether it did
+  bool suspect = false;            // away: a handler may be why
   std::string why;
   std::vector<Fate> fates{};           // of the deliveries, in their order
   std::vector<std::string> reasons{};  // of business errors
@@ -109,6 +110,7 @@ class Attempt {
   const std::shared_ptr<const Handlers> handlers_;
   const std::shared_ptr<sql::Connection> database_;
   HandlerLimit limit_;
+  bool called_ = false;  // a handler or the hook, in this transaction
   std::atomic<std::size_t> current_{0};
   std::atomic<std::int64_t> transaction_{0};
   // Written before the first handler gets its time limit, so a thread that sees the limit sees
