@@ -106,6 +106,7 @@ class Attempt {
   Result<void> run_new(sql::Transaction& transaction, const std::vector<Incoming>& batch);
   void fail(const Error& error);
   void fail_commit(const Error& error);
+  void end_with(const Error& error);
 
   const std::shared_ptr<const Handlers> handlers_;
   const std::shared_ptr<sql::Connection> database_;

@@ -781,6 +781,48 @@ TEST_F(ConsumerOutcome, a_hook_that_loses_its_session_again_and_again_has_failed
   EXPECT_EQ(effects(), "1");
 }
 
+// What the consumer itself writes behind a handler fails then, each time again.
+TEST_F(ConsumerOutcome, a_handler_that_leaves_other_settings_behind_has_failed_alone) {
+  if (!service_->can_go_away()) GTEST_SKIP() << "SQLite has no settings of a transaction";
+  const std::string role = "nobody_" + ask("SELECT current_database()");
+  database_->script("CREATE ROLE " + role + "; GRANT " + role + " TO CURRENT_USER").value();
+  const std::map<std::string, std::string> changes{
+      {"path", "SET LOCAL search_path = pg_catalog"},
+      {"role", "SET LOCAL ROLE " + role},
+      {"read only", "SET LOCAL transaction_read_only = on"}};
+  std::vector<Event> events{event("sound")};
+  for (const auto& [name, sql] : changes) {
+    events.push_back(event("refused, " + name));
+    events.push_back(event("retried, " + name));
+    events.push_back(event("sound"));
+  }
+  publish(events);
+  auto with = options();
+  with.max_retries = 1;
+  with.retry_delays = {Millis{0}};
+  with.breaker_after = 0;
+  consume(with, [&](Handling& handling) {
+    write_effect(handling);
+    const std::string& aggregate = handling.event().aggregate;
+    if (aggregate == "sound") return done();
+    const bool refuses = aggregate.starts_with("refused");
+    if (!refuses && handling.attempt() == 1) return failed("the first time");
+    run(handling, changes.at(aggregate.substr(aggregate.find(", ") + 2)).c_str());
+    return refuses ? business_error("no pages") : done();
+  });
+  const int sound = static_cast<int>(changes.size()) + 1;
+  const int others = 2 * static_cast<int>(changes.size());
+  EXPECT_TRUE(notes_.wait(Kind::processed, sound));
+  EXPECT_TRUE(notes_.wait(Kind::dead, others));
+  EXPECT_EQ(effects(), std::to_string(sound));
+  EXPECT_EQ(ask("SELECT count(*) FROM inbox_events WHERE status = 'DEAD'"
+                " AND last_error LIKE '%SET LOCAL ROLE NONE%'"),
+            std::to_string(others))
+      << ask("SELECT string_agg(aggregate_id || ': ' || last_error, chr(10)) FROM inbox_events");
+  for (auto& consumer : consumers_) consumer->stop().value();
+  database_->script("DROP ROLE " + role).value();
+}
+
 TEST_F(ConsumerOutcome, a_handler_that_overruns_loses_its_connection_and_has_failed) {
   if (!service_->can_go_away()) GTEST_SKIP() << "on SQLite the process ends";
   auto with = options();
