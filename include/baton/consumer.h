@@ -87,8 +87,10 @@ class BATON_EXPORT Handled {
 // An event in the hands of a handler, valid until it returns.
 //
 // The transaction is open, and belongs to the consumer: a handler that ends it, or leaves it
-// failed, has failed. On PostgreSQL messages of errors are verbose, with their SQLSTATE: a
-// serialization failure or a deadlock (40001, 40P01) is repeated at once and uses no retry.
+// failed, has failed; so has one that loses the session each time that it runs, or leaves a role or
+// settings (SET LOCAL) with which the consumer cannot write its tables. On PostgreSQL messages of
+// errors are verbose, with their SQLSTATE: a serialization failure or a deadlock (40001, 40P01) is
+// repeated at once and uses no retry.
 class BATON_EXPORT Handling {
  public:
   struct Parts {

@@ -13,21 +13,36 @@ using Ended = AttemptResult::Ended;
 // SQLite has one writer: others wait for a batch.
 constexpr Millis kSqliteBatch{20};
 
+constexpr const char* kOtherSettings =
+    "a statement of the consumer failed behind the handler, which may have changed the role or"
+    " other settings: before it returns it must put them back, as with SET LOCAL ROLE NONE: ";
+
 }  // namespace
 
-// An error of our own statements, or of the COMMIT.
+// An error of our own statements. Behind a handler they are as it has left the session.
 void Attempt::fail(const Error& error) {
-  result_.why = error.message;
-  result_.ended = is_conflict(database_->sqlstate()) ? Ended::conflict : Ended::away;
+  if (!called_) return end_with(error);
+  fail_commit(error);
+  const std::string& state = database_->sqlstate();
+  const bool stays = !state.empty() && !state.starts_with("57P");  // the server
+  if (!stays || result_.ended == Ended::conflict) return;
+  result_.suspect = true;
+  result_.why = kOtherSettings + result_.why;
 }
 
 // An error that comes only with the COMMIT, as of a deferred constraint, is due to what a handler
 // wrote: waiting would not help.
 void Attempt::fail_commit(const Error& error) {
-  fail(error);
+  end_with(error);
   if (result_.ended == Ended::away && !error.retryable && !error.in_doubt) {
     result_.ended = Ended::failed;
   }
+}
+
+void Attempt::end_with(const Error& error) {
+  result_.why = error.message;
+  result_.ended = is_conflict(database_->sqlstate()) ? Ended::conflict : Ended::away;
+  result_.suspect = called_ && !database_->usable();
 }
 
 void Attempt::broke(const std::string& why) {
@@ -46,6 +61,7 @@ Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const M
                      .outbox = &handlers_->outbox,
                      .deadline = by});
   Outcomes outcome{.handled = done()};
+  called_ = true;
   limit_.set(by);
   bool refused = true;
   try {
@@ -63,6 +79,7 @@ Attempt::Outcomes Attempt::call(const Call& handler, const Event& event, const M
   outcome.ended = state.lost                    ? Ended::away
                   : is_conflict(state.sqlstate) ? Ended::conflict
                                                 : Ended::failed;
+  result_.suspect = state.lost;
   outcome.ended_transaction = state.ended;
   outcome.unsure = !state.open && !state.ended;
   if (outcome.why.empty() || state.ended) outcome.why = state.why;

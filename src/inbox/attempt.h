@@ -54,6 +54,7 @@ struct AttemptResult {
   std::size_t at = 0;
   bool ended_transaction = false;  // that handler did
   bool unsure = false;             // whether it did
+  bool suspect = false;            // away: a handler may be why
   std::string why;
   std::vector<Fate> fates{};           // of the deliveries, in their order
   std::vector<std::string> reasons{};  // of business errors
@@ -105,10 +106,12 @@ class Attempt {
   Result<void> run_new(sql::Transaction& transaction, const std::vector<Incoming>& batch);
   void fail(const Error& error);
   void fail_commit(const Error& error);
+  void end_with(const Error& error);
 
   const std::shared_ptr<const Handlers> handlers_;
   const std::shared_ptr<sql::Connection> database_;
   HandlerLimit limit_;
+  bool called_ = false;  // a handler or the hook, in this transaction
   std::atomic<std::size_t> current_{0};
   std::atomic<std::int64_t> transaction_{0};
   // Written before the first handler gets its time limit, so a thread that sees the limit sees

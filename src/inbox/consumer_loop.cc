@@ -226,6 +226,7 @@ bool ConsumerLoop::connect_database() {
                          .idle_in_transaction_timeout = options_.handler_timeout + Millis{5'000}};
     auto opened = sql::Connection::open(database_url_, options);
     if (!opened) {
+      ++refusals_;
       if (!opened.error().retryable && !paused_) {
         failure_ = opened.error();
         return false;
@@ -235,6 +236,7 @@ bool ConsumerLoop::connect_database() {
     }
     std::shared_ptr<sql::Connection> database(std::move(*opened));
     if (auto there = handlers_->tables.check(*database); !there) {
+      ++refusals_;
       if (there.error().code == Code::bad_store && !paused_) {
         failure_ = there.error();
         return false;
@@ -244,7 +246,6 @@ bool ConsumerLoop::connect_database() {
     }
     prepare_for_handlers(*database);
     database_ = std::move(database);
-    database_nap_ = Millis{0};
     if (std::exchange(paused_, false)) note(ConsumerNote::Kind::resumed, "CONSUMER_RESUMED");
     return true;
   }

@@ -21,6 +21,7 @@
 
 #include "baton/consumer.h"
 #include "inbox/attempt.h"
+#include "inbox/blame.h"
 #include "inbox/breaker.h"
 #include "inbox/handler_thread.h"
 
@@ -50,6 +51,8 @@ class ConsumerLoop {
   bool connect_database();
   bool subscribe();
   void pause(const std::string& why);
+  bool is_to_blame(AttemptResult& result, Blame& blame) const;
+  void committed() { database_nap_ = Millis{0}; }
   void recover(const Error& error);
   void nap(Millis time);
   bool stopping() const { return stop_.stop_requested(); }
@@ -104,8 +107,9 @@ class ConsumerLoop {
   Breaker breaker_;
   bool paused_ = false;
   bool broker_lost_ = false;
-  bool is_new_ = false;  // the subscription
-  Millis database_nap_{0};
+  bool is_new_ = false;     // the subscription
+  Millis database_nap_{0};  // grows until something is committed
+  int refusals_ = 0;        // sessions with the database that could not be opened
   Millis broker_nap_{0};
   Instant next_dead_letters_{};
   Instant next_retention_{};

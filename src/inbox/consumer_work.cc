@@ -52,6 +52,15 @@ void ConsumerLoop::recover(const Error& error) {
   pause(error.message);
 }
 
+// Turns what looks like an outage into a failure of the handler that it comes with each time.
+bool ConsumerLoop::is_to_blame(AttemptResult& result, Blame& blame) const {
+  if (result.ended != Ended::away || !result.suspect) return false;
+  if (!blame.failed_again(refusals_)) return false;
+  result.ended = Ended::failed;
+  result.why = "it failed with its session each time that it ran: " + result.why;
+  return true;
+}
+
 void ConsumerLoop::process() {
   while (!in_hand_.empty() && subscription_ != nullptr && !failure_ && !stopping()) {
     std::vector<Incoming> batch;
@@ -139,7 +148,10 @@ std::optional<ConsumerLoop::Stored> ConsumerLoop::keep_new(const KeptMessage& ke
       }
       return handlers_->tables.insert(transaction, kept, decision, error);
     });
-    if (done) return stored;
+    if (done) {
+      committed();
+      return stored;
+    }
     // Text that the database refuses, although it is valid: it is kept as bytes.
     if (done.error().code == Code::bad_request && !kept.raw) {
       return keep_new(keep_poison(kept.message), bury_it, done.error().message);
@@ -172,6 +184,7 @@ void ConsumerLoop::tell(const Incoming& one, Fate fate, const std::string& reaso
 bool ConsumerLoop::run_batch(const std::vector<Incoming>& batch, AttemptResult& result,
                              bool& overran) {
   overran = false;
+  Blame blame(refusals_);
   for (int conflicts = 0; connect_database();) {
     const auto shared = std::make_shared<const std::vector<Incoming>>(batch);
     const auto attempt = std::make_shared<Attempt>(handlers_, database_);
@@ -201,7 +214,7 @@ bool ConsumerLoop::run_batch(const std::vector<Incoming>& batch, AttemptResult& 
       if (!overran) result.why = kEndedTransaction;
       result.ended = Ended::failed;
     }
-    if (overran) return true;
+    if (overran || is_to_blame(result, blame)) return true;
     if (result.ended == Ended::away) {
       pause(result.why);
     } else if (result.ended == Ended::conflict && ++conflicts <= kMaxConflicts) {
@@ -222,6 +235,7 @@ void ConsumerLoop::process_batch(std::vector<Incoming> batch) {
   };
   if (!run_batch(batch, result, overran)) return put_back(batch.begin());
   if (result.ended == Ended::well) {
+    committed();
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (result.fates[i] != Fate::postponed) tell(batch[i], result.fates[i], result.reasons[i]);
     }
@@ -317,18 +331,21 @@ bool ConsumerLoop::retry_due(bool probing) {
     recover(done.error());
     return false;
   }
+  committed();
   if (!claimed) return false;
   if (give_up) {
     record_failure(*claimed, claimed->last_error, false);
     return true;
   }
+  Blame blame(refusals_);
   for (int conflicts = 0; connect_database();) {
     const auto attempt = std::make_shared<Attempt>(handlers_, database_);
     const auto kept = std::make_shared<const Kept>(*claimed);
     const bool in_time = run_job(attempt, [attempt, kept] { attempt->handle_retry(*kept); });
-    const AttemptResult result =
+    AttemptResult result =
         in_time ? attempt->result()
                 : AttemptResult{.ended = Ended::failed, .why = "the handler took too long"};
+    (void)is_to_blame(result, blame);
     const auto sent = event::from_message(claimed->message);
     const Event* event = sent ? &sent->event : nullptr;
     const int number = claimed->row.retries + 1;
@@ -361,6 +378,7 @@ void ConsumerLoop::record_failure(const Kept& kept, const std::string& why, bool
   const Event* event = sent ? &sent->event : nullptr;
   const int number = kept.row.retries + 1;
   std::string hook_error;
+  Blame blame(refusals_);
   for (int conflicts = 0; connect_database();) {
     if (!hook_error.empty()) {
       auto done = database_->transaction([&](sql::Transaction& transaction) -> Result<void> {
@@ -382,7 +400,8 @@ void ConsumerLoop::record_failure(const Kept& kept, const std::string& why, bool
       hook_error = "it took too long";
       continue;
     }
-    const AttemptResult& result = attempt->result();
+    AttemptResult result = attempt->result();
+    (void)is_to_blame(result, blame);
     if (result.ended == Ended::away) {
       pause(result.why);
     } else if (result.ended == Ended::conflict && ++conflicts <= kMaxConflicts) {

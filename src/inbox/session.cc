@@ -10,16 +10,28 @@
 #endif
 
 namespace baton::inbox {
+#ifdef BATON_HAS_STORE_POSTGRES
+namespace {
+
+// With the last words of the server, unless the last error was one of another kind.
+SessionState lost(const PGconn* postgres) {
+  SessionState state{.lost = true, .why = "the connection to the database is lost"};
+  const std::string_view message = PQerrorMessage(postgres);
+  const std::string words = sql::readable(message);
+  if (!words.empty() && sql::postgres_error(sql::sqlstate_in(message), {}).retryable) {
+    state.why += ": " + words;
+  }
+  return state;
+}
+
+}  // namespace
+#endif
 
 SessionState look_at(sql::Connection& session) {
   SessionState state;
 #ifdef BATON_HAS_STORE_POSTGRES
   if (PGconn* postgres = session.postgres(); postgres != nullptr) {
-    if (!session.still_there()) {
-      state.lost = true;
-      state.why = "the connection to the database is lost";
-      return state;
-    }
+    if (!session.still_there()) return lost(postgres);
     if (PQpipelineStatus(postgres) != PQ_PIPELINE_OFF) {
       state.why = "the handler left the connection in pipeline mode";
       return state;
@@ -37,7 +49,7 @@ SessionState look_at(sql::Connection& session) {
       }
       case PQTRANS_IDLE: state.ended = true; break;
       case PQTRANS_ACTIVE: state.why = "the handler left a statement unfinished"; break;
-      case PQTRANS_UNKNOWN: state.lost = true; break;
+      case PQTRANS_UNKNOWN: return lost(postgres);
     }
   }
 #endif

@@ -321,6 +321,7 @@ bool PostgresConnection::still_there() {
   // A notice or a notification may have come; so may the end of the session, behind its last words.
   while (usable_) {
     pollfd idle{PQsocket(connection_), POLLIN, 0};
+    if (idle.fd < 0) usable_ = false;  // nothing ever comes from there
     if (::poll(&idle, 1, 0) == 0) return true;
     if (PQconsumeInput(connection_) == 0 || PQstatus(connection_) != CONNECTION_OK) usable_ = false;
   }

@@ -11,6 +11,8 @@
 #include <libpq-fe.h>
 #include <sqlite3.h>
 
+#include "inbox/blame.h"
+
 namespace baton::test {
 namespace {
 
@@ -713,6 +715,112 @@ TEST_F(ConsumerOutcome, an_outage_of_the_database_leaves_no_dead_letters) {
   EXPECT_EQ(effects(), "20");
   EXPECT_EQ(ask("SELECT count(*) FROM inbox_events"), "0");
   EXPECT_EQ(notes_.count(Kind::failed) + notes_.count(Kind::dead), 0);
+}
+
+TEST_F(ConsumerOutcome, a_handler_that_loses_its_session_again_and_again_has_failed_alone) {
+  if (!service_->can_go_away()) GTEST_SKIP() << "SQLite has no sessions";
+  const Event killer = event("killer");
+  publish({event("first"), killer, event("second"), event("third")});
+  auto with = options();
+  with.max_retries = 1;
+  with.retry_delays = {Millis{0}};
+  std::atomic<int> kills{0};
+  consume(with, [&](Handling& handling) {
+    write_effect(handling);
+    if (handling.event().aggregate == "killer") {
+      ++kills;
+      run(handling, "SELECT pg_terminate_backend(pg_backend_pid())");
+    }
+    return done();
+  });
+  ASSERT_TRUE(notes_.wait(Kind::processed, 3));
+  ASSERT_TRUE(notes_.wait(Kind::dead));
+  EXPECT_EQ(effects(), "3");
+  EXPECT_EQ(row(killer), "DEAD 1");
+  const std::string why = ask("SELECT last_error FROM inbox_events");
+  EXPECT_NE(why.find("the connection to the database is lost"), std::string::npos) << why;
+  EXPECT_NE(why.find("terminating connection"), std::string::npos) << why;
+  EXPECT_NE(notes_.last_reason(Kind::paused).find("is lost"), std::string::npos);
+  // Three times at each of two attempts, and three times in its batch if it had one.
+  EXPECT_TRUE(kills == 6 || kills == 9) << kills;
+}
+
+TEST(Blame, what_the_server_may_have_done_by_itself_counts_for_less) {
+  inbox::Blame at_once(5);
+  EXPECT_FALSE(at_once.failed_again(5));
+  EXPECT_FALSE(at_once.failed_again(5));
+  EXPECT_TRUE(at_once.failed_again(5));
+  inbox::Blame after_outages(5);
+  for (int refusals = 6; refusals < 14; ++refusals) {
+    EXPECT_FALSE(after_outages.failed_again(refusals));
+  }
+  EXPECT_TRUE(after_outages.failed_again(14));
+}
+
+TEST_F(ConsumerOutcome, a_hook_that_loses_its_session_again_and_again_has_failed) {
+  if (!service_->can_go_away()) GTEST_SKIP() << "SQLite has no sessions";
+  publish({event("given up")});
+  auto with = options();
+  with.max_retries = 0;
+  with.retry_delays = {Millis{0}};
+  std::atomic<int> hooks{0};
+  with.on_give_up = [&](Handling& handling) {
+    if (++hooks <= 3) run(handling, "SELECT pg_terminate_backend(pg_backend_pid())");
+  };
+  consume(with, [&](Handling& handling) {
+    if (handling.event().aggregate == "given up") return failed("no disk");
+    write_effect(handling);
+    return done();
+  });
+  ASSERT_TRUE(notes_.wait(Kind::hook_failed));
+  EXPECT_NE(notes_.last_reason(Kind::hook_failed).find("is lost"), std::string::npos);
+  publish({event("behind")});
+  ASSERT_TRUE(notes_.wait(Kind::processed));
+  move_time(Millis{300'000});
+  ASSERT_TRUE(notes_.wait(Kind::dead));
+  EXPECT_EQ(effects(), "1");
+}
+
+// What the consumer itself writes behind a handler fails then, each time again.
+TEST_F(ConsumerOutcome, a_handler_that_leaves_other_settings_behind_has_failed_alone) {
+  if (!service_->can_go_away()) GTEST_SKIP() << "SQLite has no settings of a transaction";
+  const std::string role = "nobody_" + ask("SELECT current_database()");
+  database_->script("CREATE ROLE " + role + "; GRANT " + role + " TO CURRENT_USER").value();
+  const std::map<std::string, std::string> changes{
+      {"path", "SET LOCAL search_path = pg_catalog"},
+      {"role", "SET LOCAL ROLE " + role},
+      {"read only", "SET LOCAL transaction_read_only = on"}};
+  std::vector<Event> events{event("sound")};
+  for (const auto& [name, sql] : changes) {
+    events.push_back(event("refused, " + name));
+    events.push_back(event("retried, " + name));
+    events.push_back(event("sound"));
+  }
+  publish(events);
+  auto with = options();
+  with.max_retries = 1;
+  with.retry_delays = {Millis{0}};
+  with.breaker_after = 0;
+  consume(with, [&](Handling& handling) {
+    write_effect(handling);
+    const std::string& aggregate = handling.event().aggregate;
+    if (aggregate == "sound") return done();
+    const bool refuses = aggregate.starts_with("refused");
+    if (!refuses && handling.attempt() == 1) return failed("the first time");
+    run(handling, changes.at(aggregate.substr(aggregate.find(", ") + 2)).c_str());
+    return refuses ? business_error("no pages") : done();
+  });
+  const int sound = static_cast<int>(changes.size()) + 1;
+  const int others = 2 * static_cast<int>(changes.size());
+  EXPECT_TRUE(notes_.wait(Kind::processed, sound));
+  EXPECT_TRUE(notes_.wait(Kind::dead, others));
+  EXPECT_EQ(effects(), std::to_string(sound));
+  EXPECT_EQ(ask("SELECT count(*) FROM inbox_events WHERE status = 'DEAD'"
+                " AND last_error LIKE '%SET LOCAL ROLE NONE%'"),
+            std::to_string(others))
+      << ask("SELECT string_agg(aggregate_id || ': ' || last_error, chr(10)) FROM inbox_events");
+  for (auto& consumer : consumers_) consumer->stop().value();
+  database_->script("DROP ROLE " + role).value();
 }
 
 TEST_F(ConsumerOutcome, a_handler_that_overruns_loses_its_connection_and_has_failed) {
