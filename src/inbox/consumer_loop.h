@@ -50,6 +50,7 @@ class ConsumerLoop {
   bool connect_database();
   bool subscribe();
   void pause(const std::string& why);
+  void wait_for_repair(const std::string& why);
   void recover(const Error& error);
   void nap(Millis time);
   bool stopping() const { return stop_.stop_requested(); }
@@ -103,6 +104,7 @@ class ConsumerLoop {
   int conflicts_ = 0;  // of transactions of its own, in one pass
   Breaker breaker_;
   bool paused_ = false;
+  std::string needs_;  // what a person must mend before the pause can end
   bool broker_lost_ = false;
   bool is_new_ = false;  // the subscription
   Millis database_nap_{0};
