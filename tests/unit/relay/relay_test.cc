@@ -539,6 +539,23 @@ TEST_F(SqliteRelay, what_cannot_work_is_refused) {
   EXPECT_FALSE(no_broker.run());
 }
 
+// Pure.
+TEST(RelayTakeOver, goes_on_from_a_checkpoint_of_this_cluster_that_is_not_ahead_of_it) {
+  const relay::Snapshot seen{.xmin = 90, .xmax = 100, .xip = {90}};
+  for (const relay::Xid xmax : {100U, 101U, 5'000U}) {
+    const auto plan = relay::take_over(seen, "7", "7", xmax);
+    EXPECT_EQ(plan.from, seen) << xmax;
+    EXPECT_FALSE(plan.restamp) << xmax;
+  }
+  const auto begins_anew = [](const relay::TakeOver& plan) {
+    return plan.restamp && plan.from == relay::Snapshot();
+  };
+  EXPECT_TRUE(begins_anew(relay::take_over(seen, "7", "7", 99)));
+  EXPECT_TRUE(begins_anew(relay::take_over(seen, "7", "7", 3)));
+  EXPECT_TRUE(begins_anew(relay::take_over(seen, "7", "8", 5'000)));
+  EXPECT_TRUE(begins_anew(relay::take_over(seen, "", "8", 5'000)));
+}
+
 // Pure. A queue that was away for an hour has left many.
 TEST(RelayRetries, of_a_route_in_trouble_are_asked_for_one_at_a_time_and_use_no_memory) {
   relay::Look look({}, {}, {});
