@@ -214,6 +214,14 @@ void ConsumerLoop::pause(const std::string& why) {
   nap(database_nap_);
 }
 
+// What only a person can mend is told also in a pause that began with something else.
+void ConsumerLoop::wait_for_repair(const std::string& why) {
+  if (paused_ && needs_ != why)
+    note(ConsumerNote::Kind::paused, "CONSUMER_PAUSED", nullptr, 0, why);
+  needs_ = why;
+  pause(why);
+}
+
 bool ConsumerLoop::connect_database() {
   // Deliveries in hand are finished even after a stop, on the connection that is open.
   if (database_ != nullptr && database_->usable() && database_->idle()) return true;
@@ -227,25 +235,34 @@ bool ConsumerLoop::connect_database() {
     auto opened = sql::Connection::open(database_url_, options);
     if (!opened) {
       ++refusals_;
-      if (!opened.error().retryable && !paused_) {
+      if (opened.error().retryable) {
+        pause(opened.error().message);
+        continue;
+      }
+      if (!paused_) {
         failure_ = opened.error();
         return false;
       }
-      pause(opened.error().message);
+      wait_for_repair(opened.error().message);
       continue;
     }
     std::shared_ptr<sql::Connection> database(std::move(*opened));
     if (auto there = handlers_->tables.check(*database); !there) {
       ++refusals_;
-      if (there.error().code == Code::bad_store && !paused_) {
+      if (there.error().code != Code::bad_store) {
+        pause(there.error().message);
+        continue;
+      }
+      if (!paused_) {
         failure_ = there.error();
         return false;
       }
-      pause(there.error().message);
+      wait_for_repair(there.error().message);
       continue;
     }
     prepare_for_handlers(*database);
     database_ = std::move(database);
+    needs_.clear();
     if (std::exchange(paused_, false)) note(ConsumerNote::Kind::resumed, "CONSUMER_RESUMED");
     return true;
   }
@@ -361,6 +378,7 @@ void ConsumerLoop::keep_house() {
     auto forgotten = handlers_->tables.forget_old(
         *database_, std::chrono::duration_cast<Millis>(options_.deduplication_window),
         kForgottenAtOnce);
+    if (!forgotten && !database_->usable()) return pause(forgotten.error().message);
     // As long as there is more, it goes on between the batches.
     if (!forgotten || *forgotten < kForgottenAtOnce) next_retention_ = now + kRetentionInterval;
   }
@@ -372,6 +390,7 @@ void ConsumerLoop::keep_house() {
 
 void ConsumerLoop::count_inbox() {
   const auto health = read_health(*database_, options_.name);
+  if (!health && !database_->usable()) return pause(health.error().message);
   if (!health) return;  // the next pass finds out why
   ConsumerNote counted{.kind = ConsumerNote::Kind::counted, .message = "INBOX_COUNTED"};
   for (const auto& part : *health) {

@@ -21,9 +21,9 @@
 
 #include "baton/consumer.h"
 #include "inbox/attempt.h"
-#include "inbox/blame.h"
 #include "inbox/breaker.h"
 #include "inbox/handler_thread.h"
+#include "inbox/session_failures.h"
 
 namespace baton::inbox {
 
@@ -51,8 +51,9 @@ class ConsumerLoop {
   bool connect_database();
   bool subscribe();
   void pause(const std::string& why);
-  bool is_to_blame(AttemptResult& result, Blame& blame) const;
+  bool is_to_blame(AttemptResult& result, SessionFailures& failures) const;
   void committed() { database_nap_ = Millis{0}; }
+  void wait_for_repair(const std::string& why);
   void recover(const Error& error);
   void nap(Millis time);
   bool stopping() const { return stop_.stop_requested(); }
@@ -106,6 +107,7 @@ class ConsumerLoop {
   int conflicts_ = 0;  // of transactions of its own, in one pass
   Breaker breaker_;
   bool paused_ = false;
+  std::string needs_;  // what a person must mend before the pause can end
   bool broker_lost_ = false;
   bool is_new_ = false;     // the subscription
   Millis database_nap_{0};  // grows until something is committed

@@ -53,9 +53,9 @@ void ConsumerLoop::recover(const Error& error) {
 }
 
 // Turns what looks like an outage into a failure of the handler that it comes with each time.
-bool ConsumerLoop::is_to_blame(AttemptResult& result, Blame& blame) const {
+bool ConsumerLoop::is_to_blame(AttemptResult& result, SessionFailures& failures) const {
   if (result.ended != Ended::away || !result.suspect) return false;
-  if (!blame.failed_again(refusals_)) return false;
+  if (!failures.failed_again(refusals_)) return false;
   result.ended = Ended::failed;
   result.why = "it failed with its session each time that it ran: " + result.why;
   return true;
@@ -184,7 +184,7 @@ void ConsumerLoop::tell(const Incoming& one, Fate fate, const std::string& reaso
 bool ConsumerLoop::run_batch(const std::vector<Incoming>& batch, AttemptResult& result,
                              bool& overran) {
   overran = false;
-  Blame blame(refusals_);
+  SessionFailures failures(refusals_);
   for (int conflicts = 0; connect_database();) {
     const auto shared = std::make_shared<const std::vector<Incoming>>(batch);
     const auto attempt = std::make_shared<Attempt>(handlers_, database_);
@@ -214,7 +214,7 @@ bool ConsumerLoop::run_batch(const std::vector<Incoming>& batch, AttemptResult& 
       if (!overran) result.why = kEndedTransaction;
       result.ended = Ended::failed;
     }
-    if (overran || is_to_blame(result, blame)) return true;
+    if (overran || is_to_blame(result, failures)) return true;
     if (result.ended == Ended::away) {
       pause(result.why);
     } else if (result.ended == Ended::conflict && ++conflicts <= kMaxConflicts) {
@@ -337,7 +337,7 @@ bool ConsumerLoop::retry_due(bool probing) {
     record_failure(*claimed, claimed->last_error, false);
     return true;
   }
-  Blame blame(refusals_);
+  SessionFailures failures(refusals_);
   for (int conflicts = 0; connect_database();) {
     const auto attempt = std::make_shared<Attempt>(handlers_, database_);
     const auto kept = std::make_shared<const Kept>(*claimed);
@@ -345,7 +345,7 @@ bool ConsumerLoop::retry_due(bool probing) {
     AttemptResult result =
         in_time ? attempt->result()
                 : AttemptResult{.ended = Ended::failed, .why = "the handler took too long"};
-    (void)is_to_blame(result, blame);
+    (void)is_to_blame(result, failures);
     const auto sent = event::from_message(claimed->message);
     const Event* event = sent ? &sent->event : nullptr;
     const int number = claimed->row.retries + 1;
@@ -378,7 +378,7 @@ void ConsumerLoop::record_failure(const Kept& kept, const std::string& why, bool
   const Event* event = sent ? &sent->event : nullptr;
   const int number = kept.row.retries + 1;
   std::string hook_error;
-  Blame blame(refusals_);
+  SessionFailures failures(refusals_);
   for (int conflicts = 0; connect_database();) {
     if (!hook_error.empty()) {
       auto done = database_->transaction([&](sql::Transaction& transaction) -> Result<void> {
@@ -401,7 +401,7 @@ void ConsumerLoop::record_failure(const Kept& kept, const std::string& why, bool
       continue;
     }
     AttemptResult result = attempt->result();
-    (void)is_to_blame(result, blame);
+    (void)is_to_blame(result, failures);
     if (result.ended == Ended::away) {
       pause(result.why);
     } else if (result.ended == Ended::conflict && ++conflicts <= kMaxConflicts) {

@@ -59,8 +59,9 @@ Millis retry_delay(const LookOptions& options, int attempts, Position position) 
          100;
 }
 
-TakeOver take_over(const Snapshot& seen, std::string_view saved_by, std::string_view cluster) {
-  if (saved_by == cluster) return {.from = seen};
+TakeOver take_over(const Snapshot& seen, std::string_view saved_by, std::string_view cluster,
+                   Xid xmax) {
+  if (saved_by == cluster && seen.xmax <= xmax) return {.from = seen};
   return {.from = {}, .restamp = true};
 }
 

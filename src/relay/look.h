@@ -159,13 +159,14 @@ enum class Blame : std::uint8_t {
 // What a new owner of a lane begins with. The transaction that raises the lane's fence reads the
 // checkpoint and the aggregates of the retry index, and if `restamp`, gives the transaction's own
 // xid to all PENDING rows outside of the index: they come from another cluster, by a dump, and
-// their xids say nothing here.
+// their xids say nothing here. A copy of this cluster that went its own way, as a promoted standby,
+// has the same identifier; its checkpoint is told by transactions that are still to come here.
 struct TakeOver {
   Snapshot from;
   bool restamp = false;
 };
 [[nodiscard]] BATON_EXPORT TakeOver take_over(const Snapshot& seen, std::string_view saved_by,
-                                              std::string_view cluster);
+                                              std::string_view cluster, Xid xmax);
 
 class BATON_EXPORT Look {
  public:

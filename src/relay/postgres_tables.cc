@@ -344,13 +344,17 @@ Result<TakenLane> PostgresTables::take_over(const OwnedLane& lane) {
     const sql::Row& row = raised->front();
     const auto seen = row.null(0) ? Snapshot() : Snapshot::parse(row.text(0));
     if (!seen) return damaged("seen");
-    const TakeOver plan = relay::take_over(*seen, row.text(1), row.text(2));
+    const TakeOver plan = relay::take_over(*seen, row.text(1), row.text(2),
+                                           std::strtoull(row.text(3).c_str(), nullptr, 10));
     taken.from = plan.from;
     const auto limit = BootClock::now() + kLongStatement;
     if (plan.restamp) {
       auto restamped = run(statements_->restamp, {number}, limit);
       if (!restamped) return restamped.error();
       taken.restamped = restamped->affected();
+      // At once, because xids may soon come up to those of the other cluster.
+      auto saved = run(statements_->save_seen, {Numbers{lane.number}, Texts{plan.from.text()}});
+      if (!saved) return saved.error();
     }
     auto held = run(statements_->in_index, {number}, limit);
     if (!held) return held.error();

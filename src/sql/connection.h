@@ -16,7 +16,9 @@
 // 40P01) or SQLITE_BUSY, roll back and repeat the whole transaction. `fenced` (SQLSTATE BT001): a
 // newer holder has written. No message contains a password.
 //
-// A session is never reopened behind the caller's back: once usable() is false, throw it away.
+// A session is never reopened behind the caller's back: once usable() is false, throw it away. That
+// of an SQLite file ends when the file is found deleted or replaced, which each transaction asks
+// before BEGIN and before COMMIT, and each statement outside of one.
 // Not thread-safe.
 
 #include <functional>
@@ -112,7 +114,7 @@ class BATON_EXPORT Connection {
 
   // False after an error that leaves the state of the session unknown.
   [[nodiscard]] bool usable() const { return usable_; }
-  // Looks whether the server has hung up meanwhile. Does not wait.
+  // Looks whether the server has hung up meanwhile, or the file was replaced. Does not wait.
   [[nodiscard]] virtual bool still_there() = 0;
   // Usable, and outside of any transaction.
   [[nodiscard]] virtual bool idle() const = 0;

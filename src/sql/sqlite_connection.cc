@@ -135,10 +135,28 @@ Error SqliteConnection::problem(int code) const {
       return {.code = Code::bad_request, .message = about(sqlite3_errmsg(connection_.get()))};
     default: break;
   }
-  Error error = store::sqlite::explain(connection_.get(), code);
-  // It begins with the path, which is also the name of a database without one.
+  return named(store::sqlite::explain(connection_.get(), code));
+}
+
+// It begins with the path, which is also the name of a database without one.
+Error SqliteConnection::named(Error error) const {
   if (!error.message.starts_with(options_.name)) error.message = about(error.message);
   return error;
+}
+
+Result<void> SqliteConnection::check_there() {
+  if (auto usable = check_usable(); !usable) return usable;
+  if (!store::sqlite::has_moved(connection_.get())) return {};
+  usable_ = false;
+  return named({.code = Code::unavailable,
+                .message = std::string(sqlite3_db_filename(connection_.get(), "main")) +
+                           " was deleted or replaced while in use",
+                .retryable = true});
+}
+
+Result<void> SqliteConnection::check_there_if_idle() {
+  if (sqlite3_get_autocommit(connection_.get()) == 0) return {};
+  return check_there();
 }
 
 Result<SqliteConnection::Prepared> SqliteConnection::prepare(const std::string& sql,
@@ -211,6 +229,7 @@ Result<Rows> SqliteConnection::step(sqlite3_stmt* statement, const Values& value
 }
 
 Result<Rows> SqliteConnection::run(const std::string& sql, const Values& values, Deadline by) {
+  if (auto there = check_there_if_idle(); !there) return there.error();
   const Within within(*this, by);
   auto statement = prepare(sql, 0);
   if (!statement) return statement.error();
@@ -218,6 +237,7 @@ Result<Rows> SqliteConnection::run(const std::string& sql, const Values& values,
 }
 
 Result<Rows> SqliteConnection::run(const Statement& statement, const Values& values, Deadline by) {
+  if (auto there = check_there_if_idle(); !there) return there.error();
   const Within within(*this, by);
   auto& prepared = prepared_[statement.id()];
   if (!prepared) {
@@ -233,6 +253,7 @@ Result<Rows> SqliteConnection::run(const Statement& statement, const Values& val
 }
 
 Result<void> SqliteConnection::run_script(const std::string& sql, Deadline by) {
+  if (auto there = check_there_if_idle(); !there) return there;
   const Within within(*this, by);
   const int code = sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return problem(code);
@@ -254,6 +275,10 @@ Result<void> SqliteConnection::commit(Deadline by) {
   // Some errors roll back by themselves.
   if (auto open = check_open(); !open) return open;
   const Within within(*this, by);
+  if (auto there = check_there(); !there) {
+    (void)sqlite3_exec(connection_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+    return there;
+  }
   const int code = sqlite3_exec(connection_.get(), "COMMIT", nullptr, nullptr, nullptr);
   if (code == SQLITE_OK) return {};
   Error error = problem(code);

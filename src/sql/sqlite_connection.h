@@ -16,7 +16,7 @@ class SqliteConnection final : public Connection {
   static Result<std::unique_ptr<Connection>> open(const std::string& url, Options options,
                                                   Deadline by);
 
-  [[nodiscard]] bool still_there() override { return usable_; }
+  [[nodiscard]] bool still_there() override { return check_there().has_value(); }
   [[nodiscard]] bool idle() const override;
   [[nodiscard]] bool in_own_transaction() const override;
   [[nodiscard]] Kind kind() const override { return Kind::sqlite; }
@@ -48,6 +48,13 @@ class SqliteConnection final : public Connection {
   Result<void> bind(sqlite3_stmt* statement, const Values& values);
   int bind(sqlite3_stmt* statement, int index, const Value& value);
   [[nodiscard]] Error problem(int code) const;
+  // "name: …", unless the message begins with the name.
+  [[nodiscard]] Error named(Error error) const;
+  // An error, and no longer usable, if the file was deleted or replaced meanwhile: what is written
+  // into it then, nobody reads.
+  Result<void> check_there();
+  // The same outside of transactions; in one, its COMMIT asks.
+  Result<void> check_there_if_idle();
   static int on_busy(void* self, int tries);
   static int on_commit(void* self);
   static void on_rollback(void* self);

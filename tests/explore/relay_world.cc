@@ -398,8 +398,8 @@ class RelayWorld {
     relay.sent.clear();
     relay.overdue.clear();
     relay.read.clear();
-    const auto begin =
-        relay::take_over(state.seen, std::to_string(state.seen_by), std::to_string(state.cluster));
+    const auto begin = relay::take_over(state.seen, std::to_string(state.seen_by),
+                                        std::to_string(state.cluster), snapshot(state).xmax);
     if (begin.restamp) {
       const std::uint8_t xid = state.next_xid++;
       for (int i = 0; i < rows_; ++i) {

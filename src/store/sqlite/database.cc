@@ -89,6 +89,12 @@ Error explain(sqlite3* connection, int code) {
                  sqlite3_errmsg(connection), system_error);
 }
 
+bool has_moved(sqlite3* connection) {
+  int moved = 0;
+  const int code = sqlite3_file_control(connection, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return code == SQLITE_OK && moved != 0;
+}
+
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 
 Result<Statement> Statement::prepare(sqlite3* connection, std::string_view sql) {
@@ -254,11 +260,7 @@ std::int64_t Database::changes() const { return sqlite3_changes64(connection_.ge
 
 std::int64_t Database::last_rowid() const { return sqlite3_last_insert_rowid(connection_.get()); }
 
-bool Database::moved() {
-  int moved = 0;
-  const int code = sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-  return code == SQLITE_OK && moved != 0;
-}
+bool Database::moved() { return has_moved(connection_.get()); }
 
 Result<Transaction> Transaction::begin(Database& database, Kind kind) {
   Statement& begin = kind == Kind::write ? database.begin_write_ : database.begin_read_;

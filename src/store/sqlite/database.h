@@ -20,6 +20,10 @@ namespace baton::store::sqlite {
                             int system_error);
 [[nodiscard]] BATON_EXPORT Error explain(sqlite3* connection, int code);
 
+// Whether the file was deleted or replaced behind the back of the connection: another process may
+// be using another file of that name. Costs a stat.
+[[nodiscard]] BATON_EXPORT bool has_moved(sqlite3* connection);
+
 // Bytes that are no text: a BLOB.
 struct Blob {
   std::string_view bytes;
@@ -108,7 +112,7 @@ class BATON_EXPORT Database {
   [[nodiscard]] std::int64_t changes() const;
   [[nodiscard]] std::int64_t last_rowid() const;
 
-  // Deleted or replaced behind our back: another process may be using another file of that name.
+  // As has_moved.
   [[nodiscard]] bool moved();
 
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -11,7 +11,7 @@
 #include <libpq-fe.h>
 #include <sqlite3.h>
 
-#include "inbox/blame.h"
+#include "inbox/session_failures.h"
 
 namespace baton::test {
 namespace {
@@ -745,12 +745,12 @@ TEST_F(ConsumerOutcome, a_handler_that_loses_its_session_again_and_again_has_fai
   EXPECT_TRUE(kills == 6 || kills == 9) << kills;
 }
 
-TEST(Blame, what_the_server_may_have_done_by_itself_counts_for_less) {
-  inbox::Blame at_once(5);
+TEST(SessionFailures, what_the_server_may_have_done_by_itself_counts_for_less) {
+  inbox::SessionFailures at_once(5);
   EXPECT_FALSE(at_once.failed_again(5));
   EXPECT_FALSE(at_once.failed_again(5));
   EXPECT_TRUE(at_once.failed_again(5));
-  inbox::Blame after_outages(5);
+  inbox::SessionFailures after_outages(5);
   for (int refusals = 6; refusals < 14; ++refusals) {
     EXPECT_FALSE(after_outages.failed_again(refusals));
   }

@@ -100,6 +100,64 @@ TEST_F(SqlSqlite, other_uses_of_the_handle_wait_for_a_busy_file_too) {
   waiting.join();
 }
 
+TEST_F(SqlSqlite, a_file_that_was_replaced_takes_no_more_changes) {
+  const auto add_one = [](Transaction& in) -> Result<void> {
+    auto added = in.query("INSERT INTO item VALUES (1)");
+    return added ? Result<void>() : added.error();
+  };
+  const auto expect_moved = [&](Connection& connection, const Error& error) {
+    EXPECT_NE(error.message.find(path() + " was deleted or replaced while in use"),
+              std::string::npos)
+        << error.message;
+    EXPECT_EQ(error.code, Code::unavailable);
+    EXPECT_TRUE(error.retryable);
+    EXPECT_FALSE(error.in_doubt);
+    EXPECT_FALSE(connection.usable());
+    EXPECT_FALSE(connection.still_there());
+    EXPECT_NE(sqlite3_get_autocommit(connection.sqlite()), 0) << "rolled back";
+    EXPECT_FALSE(connection.transaction(add_one));
+  };
+  ASSERT_TRUE(open()->script("CREATE TABLE item (id INTEGER)"));
+  const auto alone = open();
+  const auto prepared = open();
+  const auto script = open();
+  const auto begins = open();
+  const auto commits = open();
+  const auto asked = open();
+  ASSERT_TRUE(asked->still_there());
+  auto transaction = Transaction::begin(*commits).value();
+  ASSERT_TRUE(add_one(transaction));
+  for (const char* of : {"", "-wal", "-shm"}) {
+    std::filesystem::rename(path() + of, (dir_ / "old.db").string() + of);
+  }
+  ASSERT_TRUE(open()->script("CREATE TABLE item (id INTEGER)"));
+
+  const Statement insert("INSERT INTO item VALUES (1)");
+  expect_moved(*commits, transaction.commit().error());
+  expect_moved(*begins, begins->transaction(add_one).error());
+  expect_moved(*alone, alone->query(insert.sql()).error());
+  expect_moved(*prepared, prepared->query(insert).error());
+  expect_moved(*script, script->script(insert.sql()).error());
+  EXPECT_FALSE(asked->still_there());
+  const auto count = [](Connection& in) {
+    return in.query("SELECT count(*) FROM item").value().front().integer(0);
+  };
+  EXPECT_EQ(count(*Connection::open("sqlite:" + (dir_ / "old.db").string()).value()), 0);
+  const auto again = open();
+  ASSERT_TRUE(again->transaction(add_one));
+  EXPECT_EQ(count(*again), 1);
+}
+
+TEST_F(SqlSqlite, a_file_that_was_deleted_takes_no_more_changes) {
+  const auto connection = open();
+  ASSERT_TRUE(connection->script("CREATE TABLE item (id INTEGER)"));
+  std::filesystem::remove(path());
+  const auto gone = connection->query("INSERT INTO item VALUES (1)");
+  ASSERT_FALSE(gone);
+  EXPECT_NE(gone.error().message.find("was deleted or replaced while in use"), std::string::npos);
+  EXPECT_FALSE(connection->usable());
+}
+
 TEST_F(SqlSqlite, no_writer_is_left_behind_by_the_others) {
   constexpr int kWriters = 4;
   constexpr int kEach = 50;

@@ -447,6 +447,42 @@ TEST_F(SqliteRelay, a_database_without_tables_is_told_and_waited_for) {
   sqlite3_close(other);
 }
 
+TEST_F(SqliteRelay, after_the_file_was_replaced_the_events_of_the_new_one_are_published) {
+  Relay relay(locks_, url(), broker_, options());
+  relay.start().value();
+  const Spy spy(broker_, "all");
+  const std::string first = add("o-1");
+  ASSERT_TRUE(becomes(first, "SENT")) << errors();
+  sqlite3* const old = database_;
+  for (const char* of : {"", "-wal", "-shm"}) {
+    std::filesystem::remove((dir_ / "shop.db").string() + of);
+  }
+  ASSERT_TRUE(poll_until([&] { return errors().find("there is no file") != std::string::npos; }))
+      << errors();
+  EXPECT_NE(errors().find("was deleted or replaced while in use"), std::string::npos);
+  // An event of a program that has not noticed yet: it may wait there, but is not published from
+  // a file that nobody else can find.
+  const std::string lost = add("o-1");
+  sqlite3_open((dir_ / "new.db").c_str(), &database_);
+  sql("PRAGMA journal_mode = WAL");
+  EXPECT_NO_THROW(sql("CREATE TABLE t (a)"));
+  sqlite3_close(database_);
+  std::filesystem::rename(dir_ / "new.db", dir_ / "shop.db");
+  sqlite3_open((dir_ / "shop.db").c_str(), &database_);
+  sqlite3_busy_timeout(database_, 30'000);
+  ASSERT_TRUE(
+      poll_until([&] { return errors().find("baton outbox install") != std::string::npos; }));
+  install_outbox(database_).value();
+  const std::string second = add("o-1");
+  EXPECT_TRUE(becomes(second, "SENT")) << errors();
+  ASSERT_TRUE(spy.wait_for(2));
+  relay.stop();
+  EXPECT_TRUE(spy.has(second));
+  EXPECT_FALSE(spy.has(lost));
+  sqlite3_close(std::exchange(database_, old));
+  EXPECT_EQ(status(lost), "PENDING");
+}
+
 TEST_F(SqliteRelay, an_owner_that_was_overtaken_marks_nothing) {
   auto with = options();
   with.name = "shop";
@@ -503,6 +539,23 @@ TEST_F(SqliteRelay, what_cannot_work_is_refused) {
   refused(url(), {.topology = Topology{.queues = {{.name = ""}}}}, Code::bad_request);
   Relay no_broker(locks_, url(), nullptr, {});
   EXPECT_FALSE(no_broker.run());
+}
+
+// Pure.
+TEST(RelayTakeOver, goes_on_from_a_checkpoint_of_this_cluster_that_is_not_ahead_of_it) {
+  const relay::Snapshot seen{.xmin = 90, .xmax = 100, .xip = {90}};
+  for (const relay::Xid xmax : {100U, 101U, 5'000U}) {
+    const auto plan = relay::take_over(seen, "7", "7", xmax);
+    EXPECT_EQ(plan.from, seen) << xmax;
+    EXPECT_FALSE(plan.restamp) << xmax;
+  }
+  const auto begins_anew = [](const relay::TakeOver& plan) {
+    return plan.restamp && plan.from == relay::Snapshot();
+  };
+  EXPECT_TRUE(begins_anew(relay::take_over(seen, "7", "7", 99)));
+  EXPECT_TRUE(begins_anew(relay::take_over(seen, "7", "7", 3)));
+  EXPECT_TRUE(begins_anew(relay::take_over(seen, "7", "8", 5'000)));
+  EXPECT_TRUE(begins_anew(relay::take_over(seen, "", "8", 5'000)));
 }
 
 // Pure. A queue that was away for an hour has left many.

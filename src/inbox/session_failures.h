@@ -7,10 +7,10 @@
 
 namespace baton::inbox {
 
-class Blame {
+class SessionFailures {
  public:
   // `refusals`: how many sessions could not be opened so far.
-  explicit Blame(int refusals) : refusals_(refusals) {}
+  explicit SessionFailures(int refusals) : refusals_(refusals) {}
 
   // The session has failed once more, in or behind the handler. True from the third time in a row
   // on; a time with a refusal before it counts for a third, since the server may have gone by
