@@ -97,12 +97,18 @@ BEGIN
       RETURN 'the payload of an event has half of a surrogate pair';
     END IF;
   END IF;
-  IF json ~ '[0-9][eE]\+?[0-9]{3}|[0-9]{200}' AND EXISTS (
-       SELECT FROM regexp_matches(regexp_replace(json, '"(?:[^"\\]|\\.)*"', '', 'g'),
-                                  '[0-9.]+(?:[eE][-+]?[0-9]+)?', 'g') AS found (number)
-       WHERE (number[1] ~ '[eE]\+?[0-9]{3}' OR length(number[1]) > 200)
-         AND number[1]::numeric >= 1.7976931348623158e308) THEN
-    RETURN 'the payload of an event has a number that is too large';
+  IF json ~ '[0-9][eE]\+?[0-9]{3}|[0-9]{200}' THEN
+    BEGIN  -- which costs a subtransaction, so only here
+      IF EXISTS (
+           SELECT FROM regexp_matches(regexp_replace(json, '"(?:[^"\\]|\\.)*"', '', 'g'),
+                                      '[0-9.]+(?:[eE][-+]?[0-9]+)?', 'g') AS found (number)
+           WHERE (number[1] ~ '[eE]\+?[0-9]{3}' OR length(number[1]) > 200)
+             AND number[1]::numeric >= 1.7976931348623158e308) THEN
+        RETURN 'the payload of an event has a number that is too large';
+      END IF;
+    EXCEPTION WHEN numeric_value_out_of_range OR invalid_text_representation THEN
+      RETURN 'the payload of an event has a number that is too large or has too many digits';
+    END;
   END IF;
   RETURN NULL;
 END
@@ -149,6 +155,8 @@ BEGIN
       'the payload of an event is JSON of at most 1048576 bytes'
     WHEN headers IS NULL OR octet_length(headers) > 32768 OR json_typeof(headers::json) <> 'object'
       THEN 'the headers of an event are a JSON object of at most 32768 bytes'
+    WHEN position('\u0000' IN replace(headers COLLATE "C", '\\', '__')) > 0 THEN
+      'a header of an event has a NUL character, \u0000'
     WHEN EXISTS (SELECT FROM json_each(headers::json) h
                  WHERE json_typeof(h.value) <> 'string' OR octet_length(h.key) NOT BETWEEN 1 AND 255)
       THEN 'the headers of an event are texts, with names of 1 to 255 bytes'

@@ -327,9 +327,9 @@ Result<TakenLane> PostgresTables::take_over(const OwnedLane& lane) {
                    .message = "lane " + std::to_string(lane.number) +
                               " of the outbox has had an owner with a newer token than " +
                               std::to_string(lane.token) +
-                              ": is this relay's lock store (--store) that of the others? If the "
-                              "locks were moved to this one for good: UPDATE outbox_lane SET "
-                              "token = 0, while no relay runs"};
+                              ": have all relays of this outbox the same lock store (--store) and "
+                              "the same --name? If the locks were moved to this one for good: "
+                              "UPDATE outbox_lane SET token = 0, while no relay runs"};
     }
     auto set_back = run(statements_->set_back, {number});
     if (!set_back) return set_back.error();

@@ -43,9 +43,9 @@ Position last_of(const Snapshot& snapshot) { return static_cast<Position>(snapsh
 Error overtaken(Token token) {
   return {.code = Code::fenced,
           .message = "the outbox has had a relay with a newer token than " + std::to_string(token) +
-                     ": is this relay's lock store (--store) that of the others? If the locks were "
-                     "moved to this one for good: UPDATE outbox_lane SET token = 0, while no relay "
-                     "runs"};
+                     ": have all relays of this outbox the same lock store (--store) and the same "
+                     "--name? If the locks were moved to this one for good: UPDATE outbox_lane SET "
+                     "token = 0, while no relay runs"};
 }
 
 class SqliteTables final : public LaneTables {

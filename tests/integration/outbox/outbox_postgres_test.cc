@@ -170,7 +170,13 @@ TEST_F(PostgresOutbox, the_sql_function_refuses_what_the_library_refuses) {
            {"'T', 'a', '[1e999]'", "too large"},
            {"'T', 'a', '-0.1E+0400'", "too large"},
            {"'T', 'a', repeat('9', 400)", "too large"},
+           {"'T', 'a', '1e999999999'", "has a number that is too large"},
+           {"'T', 'a', '1e99999999999'", "has a number that is too large"},
+           {"'T', 'a', '[0.' || repeat('0', 200000) || '1]'", "has a number that is too large"},
            {"'T', 'a', headers => '[]'", "JSON object"},
+           {"'T', 'a', headers => '{\"a\":\"x\\u0000\"}'", "header of an event has a NUL"},
+           {"'T', 'a', headers => '{\"a\\u0000\":\"x\"}'", "header of an event has a NUL"},
+           {"'T', 'a', headers => '{\"a\":\"\\\\\\u0000\"}'", "header of an event has a NUL"},
            {"'T', 'a', headers => '{\"n\":1}'", "are texts"},
            {"'T', 'a', headers => '{\"CC\":\"x\"}'", "RabbitMQ"},
            {"'T', 'a', headers => '{\"a\\nb\":\"x\"}'", "control character"},
@@ -213,6 +219,8 @@ TEST_F(PostgresOutbox, the_sql_function_takes_what_the_library_takes) {
     const std::string why = refusal("'T', 'a', $payload$" + payload + "$payload$");
     EXPECT_EQ(good, why == "accepted") << payload << ": " << why;
   }
+  // A backslash, and then no escape.
+  EXPECT_EQ(refusal(R"('T', 'a', headers => '{"a":"\\u0000"}')"), "accepted");
 }
 
 TEST_F(PostgresOutbox, the_sql_function_works_where_backslashes_are_escapes) {

@@ -545,6 +545,13 @@ TEST_F(PostgresRelay, a_dump_of_a_cluster_that_went_its_own_way_is_published_in_
   EXPECT_EQ(spy.count(), 3U);
 }
 
+TEST_F(PostgresRelay, a_newer_token_is_blamed_on_another_store_or_another_name) {
+  session_.sql("UPDATE outbox_lane SET token = 1000000");
+  const auto relay = start();
+  EXPECT_TRUE(poll_until([&] { return errors().find("newer token") != std::string::npos; }));
+  EXPECT_NE(errors().find("(--store) and the same --name?"), std::string::npos) << errors();
+}
+
 // Two events with one position would be marked as one.
 TEST_F(PostgresRelay, a_sequence_that_is_behind_the_events_is_told_and_nothing_is_lost) {
   for (int i = 0; i < 3; ++i) add("o-1");

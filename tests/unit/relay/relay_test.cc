@@ -495,6 +495,7 @@ TEST_F(SqliteRelay, an_owner_that_was_overtaken_marks_nothing) {
   ASSERT_TRUE(poll_until([&] { return relay.stats().lanes_owned == 0; }));
   EXPECT_EQ(status(id), "PENDING");
   EXPECT_TRUE(poll_until([&] { return errors().find("newer token") != std::string::npos; }));
+  EXPECT_NE(errors().find("(--store) and the same --name?"), std::string::npos) << errors();
   sql("UPDATE outbox_lane SET token = 0");
   EXPECT_TRUE(becomes(id, "SENT"));
   EXPECT_EQ(relay.stats().set, "relay/shop");
