@@ -34,7 +34,10 @@ int main(int argc, char** argv) {
     const int file = ::open(marker.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
     if (file < 0) return;
     ::close(file);
-    ::kill(::getpid(), stop ? SIGSTOP : SIGKILL);
+    // Of this thread, so that it stops right here: on a signal to the process it might go on for a
+    // moment, and stop inside a transaction.
+    if (stop) ::raise(SIGSTOP);
+    if (!stop) ::kill(::getpid(), SIGKILL);
   };
   auto broker = Broker::open(argv[1]).value();
   ConsumerOptions options{.name = "validation", .queue = "q"};
