@@ -216,8 +216,9 @@ void ConsumerLoop::pause(const std::string& why) {
 
 // What only a person can mend is told also in a pause that began with something else.
 void ConsumerLoop::wait_for_repair(const std::string& why) {
-  if (paused_ && needs_ != why)
+  if (paused_ && needs_ != why) {
     note(ConsumerNote::Kind::paused, "CONSUMER_PAUSED", nullptr, 0, why);
+  }
   needs_ = why;
   pause(why);
 }

@@ -65,10 +65,4 @@ std::string Row::text(std::size_t column) const {
   return text_of(cells_->value(row_, column));
 }
 
-std::string Row::take_text(std::size_t column) {
-  if (cells_) return text(column);
-  if (auto* text = std::get_if<std::string>(&values_[column])) return std::move(*text);
-  return text(column);
-}
-
 }  // namespace baton::sql

@@ -63,7 +63,6 @@ class BATON_EXPORT Row {
   [[nodiscard]] std::int64_t integer(std::size_t column) const;
   [[nodiscard]] double real(std::size_t column) const;
   [[nodiscard]] std::string text(std::size_t column) const;  // of Bytes: the bytes
-  [[nodiscard]] std::string take_text(std::size_t column);   // the same, out of the row
 
  private:
   std::shared_ptr<const Cells> cells_;  // none: in values_
